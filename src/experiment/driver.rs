@@ -171,9 +171,6 @@ pub fn refuse_failed(contents: &Contents) -> Result<(), Failure> {
 }
 
 /// Refuses items of which none has a result, as no reply could be read.
-///
-/// # Errors
-/// Their number.
 pub fn refuse_silence<'a>(items: impl IntoIterator<Item = &'a ItemLine>) -> Result<(), Failure> {
     let says: Vec<bool> = items.into_iter().map(|item| !item.says().is_empty()).collect();
     if says.is_empty() || says.contains(&true) {

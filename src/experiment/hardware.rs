@@ -110,9 +110,6 @@ impl DeviceChoice {
     }
 
     /// Where encoders and rerankers run beside models: on the first device, or on the CPU where that is one that cannot run them.
-    ///
-    /// # Errors
-    /// As [`DeviceChoice::devices`].
     pub fn of_encoders(&self, devices: &[Device]) -> Result<Device, OpsError> {
         match devices.first() {
             Some(device @ (Device::Cpu(_) | Device::Cuda(_))) => Ok(device.clone()),
@@ -121,9 +118,6 @@ impl DeviceChoice {
     }
 
     /// The device of what runs a single model.
-    ///
-    /// # Errors
-    /// As [`DeviceChoice::devices`]; several devices.
     pub fn one_device(&self) -> Result<Device, Failure> {
         let mut devices = self.devices()?;
         match (devices.pop(), devices.is_empty()) {
@@ -154,9 +148,6 @@ impl Hardware {
     }
 
     /// Refuses a store of calls where every call must be computed.
-    ///
-    /// # Errors
-    /// A store.
     pub fn refuse_calls(&self, why: &str) -> Result<(), Failure> {
         match self.calls {
             None => Ok(()),

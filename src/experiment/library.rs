@@ -42,9 +42,6 @@ impl CorpusSpec {
 
 impl Shared {
     /// Opens what these runs search, each once, and gives the memory that its models will take; the panel computes on `devices`.
-    ///
-    /// # Errors
-    /// As `Spec::library`; a model that cannot be read.
     pub fn open(
         &mut self,
         specs: &[Spec],
@@ -57,7 +54,7 @@ impl Shared {
 }
 
 impl Spec {
-    /// What the system searches; that of another run, where it is equal.
+    /// What the system searches; that of another run, where it is equal. The panel computes on `devices`.
     ///
     /// # Errors
     /// A corpus where none is searched, none where one is; one that cannot be read.
@@ -66,23 +63,6 @@ impl Spec {
         devices: &[Device],
         shared: &mut Shared,
     ) -> Result<Option<Arc<Retriever>>, Failure> {
-        let Some(options) = self.retriever_options(devices)? else { return Ok(None) };
-        let is_equal = |one: &&Arc<Retriever>| {
-            (&one.options.corpus, one.options.rerank) == (&options.corpus, options.rerank)
-        };
-        if let Some(known) = shared.libraries.iter().find(is_equal) {
-            return Ok(Some(known.clone()));
-        }
-        let retriever = Arc::new(Retriever::open(options)?);
-        shared.libraries.push(retriever.clone());
-        Ok(Some(retriever))
-    }
-
-    /// What the system searches and by what; the panel computes on `devices`.
-    ///
-    /// # Errors
-    /// A corpus where none is searched, none where one is.
-    fn retriever_options(&self, devices: &[Device]) -> Result<Option<RetrieverOptions>, Failure> {
         let name = self.config.entry.name;
         let (rerank, spec) = match (self.config.search(), &self.corpus) {
             (Some(rerank), Some(spec)) if !spec.directories.is_empty() => (rerank, spec),
@@ -102,12 +82,16 @@ impl Spec {
             let message = format!("{} is no directory", missing.display());
             return Err(Failure::usage(message, "`wardround corpus build` writes a corpus"));
         }
-        Ok(Some(RetrieverOptions {
-            corpus: spec.clone(),
-            rerank,
-            encoder: None,
-            device: self.hardware.compute.on.of_encoders(devices)?,
-        }))
+        let is_equal =
+            |one: &&Arc<Retriever>| (&one.options.corpus, one.options.rerank) == (spec, rerank);
+        if let Some(known) = shared.libraries.iter().find(is_equal) {
+            return Ok(Some(known.clone()));
+        }
+        let device = self.hardware.compute.on.of_encoders(devices)?;
+        let options = RetrieverOptions { corpus: spec.clone(), rerank, encoder: None, device };
+        let retriever = Arc::new(Retriever::open(options)?);
+        shared.libraries.push(retriever.clone());
+        Ok(Some(retriever))
     }
 }
 

@@ -217,9 +217,6 @@ impl Plan {
     }
 
     /// Where the plan of a run lies.
-    ///
-    /// # Errors
-    /// A directory that has none.
     pub fn find(directory: &Path) -> Result<PathBuf, RunError> {
         let path = directory.join(FILE);
         match fs_err::exists(&path)? {

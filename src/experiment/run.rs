@@ -27,9 +27,6 @@ use crate::systems::{System, Task};
 
 impl Spec {
     /// All that comes before the models are loaded, of a run that shares nothing with others.
-    ///
-    /// # Errors
-    /// Whatever is missing or malformed.
     pub fn prepare(self) -> Result<(Run, Models), Failure> {
         let mut shared = Shared::default();
         let inputs = self.read(&mut shared)?;
@@ -59,8 +56,6 @@ impl Spec {
         self.read_beside(dataset, shared)
     }
 
-    /// # Errors
-    /// Notes, which have no options.
     fn permute_options(&self, dataset: &mut Dataset) -> Result<(), Failure> {
         let (name, seed) = (&dataset.name, self.seed);
         let drawn = |item: &str| {
@@ -92,9 +87,6 @@ impl Spec {
     }
 
     /// As [`Spec::read`], where the items are at hand.
-    ///
-    /// # Errors
-    /// Prompts or exemplars that are missing or malformed.
     pub fn read_beside(&self, dataset: Dataset, shared: &mut Shared) -> Result<Inputs, Failure> {
         let prompts = PromptSet::open(self.prompts.as_deref())?;
         let Shown { exemplars, plan } = self.read_exemplars(shared, &dataset)?;
@@ -103,9 +95,6 @@ impl Spec {
     }
 
     /// Resolves everything that bears on the answers; `models` holds those of every seat.
-    ///
-    /// # Errors
-    /// A panel that is not the system's size.
     pub fn resolve(
         self,
         inputs: Inputs,
@@ -251,9 +240,6 @@ impl Run {
     }
 
     /// Gives every seat its model, of those that [`Models::start`] gave.
-    ///
-    /// # Errors
-    /// A corpus that cannot be opened.
     pub fn panel(
         &self,
         loaded: &[SharedResponder],

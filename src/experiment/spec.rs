@@ -109,9 +109,6 @@ pub fn formats(kind: ItemKind) -> String {
 
 impl Spec {
     /// A system on every item of a file, with defaults for all else.
-    ///
-    /// # Errors
-    /// An environment that cannot be read.
     pub fn new(
         config: SystemConfig,
         data: impl Into<PathBuf>,
@@ -187,9 +184,6 @@ impl Spec {
     }
 
     /// The models of the spec's slots, described.
-    ///
-    /// # Errors
-    /// As [`Models::describe`]; a panel that is not the system's size.
     pub fn describe_models(&self, shared: &mut Shared) -> Result<Models, Failure> {
         let hardware = self.roomy_hardware();
         Models::describe(self.slot_models()?, &hardware, &self.hub, |devices| {
@@ -204,9 +198,6 @@ impl Spec {
     }
 
     /// A system works on questions or on notes, and a format holds one of them.
-    ///
-    /// # Errors
-    /// Items that the system does not take.
     pub fn refuse_other_items(&self) -> Result<(), Failure> {
         let (system, wanted) = (self.config.entry.name, self.config.entry.takes);
         let found = self.format.kind();

@@ -76,9 +76,6 @@ pub(super) fn read(
 }
 
 /// Checks every outcome of a run against dataset.jsonl and against itself.
-///
-/// # Errors
-/// The first line that contradicts them.
 pub(super) fn check_outcomes(contents: &Contents) -> Result<(), RunError> {
     for (number, line) in (1..).zip(&contents.items.records) {
         let Some(text) = contents.texts.get(line.item()) else { continue };

@@ -38,9 +38,6 @@ pub fn verify(path: &Path, expected_head: Option<&str>) -> Result<Verified, RunE
 }
 
 /// Reads and verifies a run that has finished.
-///
-/// # Errors
-/// As [`verify`]; items without a line, or no results.json.
 pub fn read_finished(path: &Path) -> Result<(Contents, Results), RunError> {
     let contents = Contents::read(path)?;
     if let Some(results) = check_results(&contents)? {

@@ -37,9 +37,6 @@ pub struct Description {
 
 impl Description {
     /// Reads everything but the weights, which are only hashed.
-    ///
-    /// # Errors
-    /// A file that is missing or invalid, or a model that the decoder does not support.
     pub fn read(
         checkpoint: Checkpoint,
         wanted: WantedPrecision,
@@ -80,9 +77,6 @@ impl Description {
     }
 
     /// Loads the weights, for sequences up to `positions`.
-    ///
-    /// # Errors
-    /// A tensor that is missing or of another shape; too little memory.
     pub fn load<B: Backend>(&self, ops: &B, positions: usize) -> Result<Decoder<B>, ModelError> {
         let files = &self.checkpoint.files.weights;
         Decoder::load(ops, self.config.clone(), files, self.precision, positions)
@@ -129,9 +123,6 @@ pub struct Backbone {
 
 impl Backbone {
     /// Loads the weights and starts the engine.
-    ///
-    /// # Errors
-    /// A tensor that is missing or of another shape; an engine that cannot start.
     pub fn start(
         description: Description,
         device: &Device,

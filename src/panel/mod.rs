@@ -155,9 +155,6 @@ impl Panel {
     }
 
     /// The line of a call with what was read of its answer, which is on disk when this returns.
-    ///
-    /// # Errors
-    /// When it could not be written.
     pub fn record(
         &self,
         answered: Answered,

@@ -24,17 +24,11 @@ pub trait Recorder: Send + Sync {
     }
 
     /// Returns once the search is on disk.
-    ///
-    /// # Errors
-    /// When it could not be written.
     fn record_search(&self, _search: &SearchLine) -> Result<(), Failure> {
         Ok(())
     }
 
     /// Returns once the call is on disk.
-    ///
-    /// # Errors
-    /// When it could not be written.
     fn record(&self, call: &CallLine) -> Result<(), Failure>;
 }
 

@@ -83,8 +83,6 @@ impl SamplingChoice {
         Ok(())
     }
 
-    /// # Errors
-    /// A value out of its range, by name.
     pub fn check(&self) -> Result<(), String> {
         // What is not set is not written.
         let set = serde_json::to_value(self).unwrap_or_default();
@@ -97,9 +95,6 @@ impl SamplingChoice {
 }
 
 /// Parses a sampling temperature.
-///
-/// # Errors
-/// No finite number, or a negative one.
 pub fn temperature(text: &str) -> Result<f32, String> {
     let number = text.parse().ok();
     let is_sound = |number: &f32| number.is_finite() && *number >= 0.0;
@@ -107,9 +102,6 @@ pub fn temperature(text: &str) -> Result<f32, String> {
 }
 
 /// Parses a number from 0 to 1.
-///
-/// # Errors
-/// Anything else.
 pub fn share(text: &str) -> Result<f32, String> {
     let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
     share.ok_or_else(|| "expected a number from 0 to 1".to_owned())

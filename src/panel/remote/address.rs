@@ -25,9 +25,6 @@ impl Address {
     }
 
     /// Parses `openai:MODEL@URL`, split at the last `@`; a URL without a path gets `/v1`.
-    ///
-    /// # Errors
-    /// What is no such address, with the reason.
     pub fn parse(member: &str) -> Result<Address, Failure> {
         let wrong = |member: &str, reason: &str| {
             let hint = format!(

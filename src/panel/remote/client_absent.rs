@@ -13,8 +13,6 @@ use crate::panel::responder::Waiting;
 pub enum RemoteModel {}
 
 impl RemoteModel {
-    /// # Errors
-    /// Always.
     pub fn open(address: &Address, _options: RemoteOptions) -> Result<RemoteModel, Failure> {
         Err(Failure::usage(
             format!("{address} cannot be asked: this build lacks the feature `remote`"),

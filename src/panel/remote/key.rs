@@ -33,9 +33,6 @@ impl fmt::Debug for ApiKey {
 
 impl ApiKey {
     /// The key for `address`, from the process's environment; `None` where no variable has one.
-    ///
-    /// # Errors
-    /// See [`ApiKey::from_lookup`].
     pub fn capture(address: &Address) -> Result<Option<ApiKey>, Failure> {
         let arguments = env::args_os().map(|argument| argument.to_string_lossy().into_owned());
         let arguments: Vec<String> = arguments.collect();

@@ -77,17 +77,18 @@ impl System for MedAgents {
     /// Rounds of analysis, report and review until all agree; then the decision.
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
         let case = task.question()?;
-        let specialties = self.gather(&case)?;
+        let (texts, decoding) = (&self.texts, &self.settings.decoding);
+        let work = Work { texts, decoding, specialties: self.gather(&case)?, case };
         let mut rounds = Vec::new();
         let mut synthesis = String::new();
         for round in 1..=self.settings.max_rounds {
-            let opinions = self.analyse(&case, round, &specialties)?;
+            let opinions = work.analyse(round)?;
             if round == 1 {
                 let answers = opinions.iter().map(|one| one.value.answer.clone()).collect();
                 rounds.push(round_line(0, Stage::Initial, doctors(), answers, String::new()));
             }
-            synthesis = self.synthesise(&case, round, &specialties, &opinions)?;
-            let reviews = self.review(&case, round, &specialties, &synthesis)?;
+            synthesis = work.synthesise(round, &opinions)?;
+            let reviews = work.review(round, &synthesis)?;
             let answers = reviews.iter().map(|one| one.value.answer.clone()).collect();
             let brief = synthesis.clone();
             rounds.push(round_line(round, Stage::Round, doctors(), answers, brief));
@@ -99,10 +100,10 @@ impl System for MedAgents {
             }
         }
         let round = rounds.last().map_or(0, |round| round.round);
-        let decision = self.decide(&case, round, &synthesis)?.value;
+        let decision = work.decide(round, &synthesis)?.value;
         let reviewed = rounds.last().map_or(&[][..], |round| &round.answers[..]);
         let verdict = decided(decision, reviewed);
-        Ok(case.close(rounds, verdict).into())
+        Ok(work.case.close(rounds, verdict).into())
     }
 }
 
@@ -118,39 +119,38 @@ impl MedAgents {
         })?;
         Ok(asked.value.said)
     }
+}
 
+/// A question on which the doctors of these fields work.
+struct Work<'a> {
+    texts: &'a Texts,
+    decoding: &'a Decoding,
+    specialties: Vec<&'static str>,
+    case: Case<'a>,
+}
+
+impl Work<'_> {
     /// Every doctor's own analysis. From the second round on it is another sample of the same prompt, without anything of earlier rounds, so
     /// that only the first round's count as trajectories.
-    fn analyse(
-        &self,
-        case: &Case<'_>,
-        round: u32,
-        specialties: &[&str],
-    ) -> Result<Vec<Asked<Explained>>, PanelError> {
+    fn analyse(&self, round: u32) -> Result<Vec<Asked<Explained>>, PanelError> {
         let (stage, round) = match round {
             1 => (Stage::Initial, 0),
             later => (Stage::Aside, later),
         };
-        let step = self.opinion_step(case, stage, round, "analysis");
-        let calls = specialties.iter().enumerate().map(|(doctor, specialty)| {
+        let step = self.opinion_step(stage, round, "analysis");
+        let calls = self.specialties.iter().enumerate().map(|(doctor, specialty)| {
             let messages =
-                self.texts.analysis.fill_question(case.item, &[("specialty", specialty)]);
-            case.call(&step, doctor, doctor_name(doctor), messages)
+                self.texts.analysis.fill_question(self.case.item, &[("specialty", specialty)]);
+            self.case.call(&step, doctor, doctor_name(doctor), messages)
         });
-        case.ask_all(calls, Explained::reader(case.item))
+        self.case.ask_all(calls, Explained::reader(self.case.item))
     }
 
     /// The report on the opinions, which names no answer.
-    fn synthesise(
-        &self,
-        case: &Case<'_>,
-        round: u32,
-        specialties: &[&str],
-        opinions: &[Asked<Explained>],
-    ) -> Result<String, PanelError> {
-        let grammar = form::record(vec![("explanation", self.settings.decoding.reasons())]);
+    fn synthesise(&self, round: u32, opinions: &[Asked<Explained>]) -> Result<String, PanelError> {
+        let grammar = form::record(vec![("explanation", self.decoding.reasons())]);
         let step = Step::new(Stage::Aside, round, "synthesis", grammar);
-        let opinions = specialties.iter().zip(opinions).enumerate();
+        let opinions = self.specialties.iter().zip(opinions).enumerate();
         let mut opinions = opinions.map(|(doctor, (specialty, opinion))| {
             let values = [
                 ("number", &*(doctor + 1).to_string()),
@@ -162,7 +162,7 @@ impl MedAgents {
         });
         let round = round.to_string();
         let values = [("round", round.as_str()), ("opinions", &opinions.join("\n\n"))];
-        let call = case.call(&step, META, "meta", self.texts.synthesis.fill(&values));
+        let call = self.case.call(&step, META, "meta", self.texts.synthesis.fill(&values));
         let read = |text: &str, finish_reason| {
             let reply = Fields::read(text, finish_reason, "explanation");
             // Without any answer that it may have.
@@ -170,54 +170,45 @@ impl MedAgents {
             let parse = reply.parse.if_read(!explanation.is_empty());
             One::of("explanation", (explanation, parse))
         };
-        Ok(case.ask(call, read)?.value.said)
+        Ok(self.case.ask(call, read)?.value.said)
     }
 
     /// Every doctor's review of the report, which is all that their prompts show.
     ///
     /// These are the trajectories of the round (MED-MAD, B.7): the only answers that a doctor gives after reading of the others'.
     /// MedAgentBoard asks only doctors who disagree for a letter; here all are asked, for diagnostics only: the letter decides nothing.
-    fn review(
-        &self,
-        case: &Case<'_>,
-        round: u32,
-        specialties: &[&str],
-        synthesis: &str,
-    ) -> Result<Vec<Asked<Review>>, PanelError> {
+    fn review(&self, round: u32, synthesis: &str) -> Result<Vec<Asked<Review>>, PanelError> {
         let grammar = form::record(vec![
-            ("reason", self.settings.decoding.reasons()),
+            ("reason", self.decoding.reasons()),
             ("agree", form::choice(&["yes", "no"])),
-            ("answer", form::answer(case.item)),
+            ("answer", form::answer(self.case.item)),
         ]);
         let step = Step::new(Stage::Round, round, "review", grammar);
-        let calls = specialties.iter().enumerate().map(|(doctor, specialty)| {
+        let calls = self.specialties.iter().enumerate().map(|(doctor, specialty)| {
             let values = [("specialty", *specialty), ("synthesis", synthesis)];
-            case.call(&step, doctor, doctor_name(doctor), self.texts.review.fill(&values))
+            self.case.call(&step, doctor, doctor_name(doctor), self.texts.review.fill(&values))
         });
-        case.ask_all(calls, |text, finish_reason| {
+        self.case.ask_all(calls, |text, finish_reason| {
             let reply = Fields::read(text, finish_reason, "agree");
             // One «yes» agrees, and answers nothing.
             let answer = match reply.get("answer").is_null() {
                 true => String::new(),
-                false => reply.answer(&case.item.options).0,
+                false => reply.answer(&self.case.item.options).0,
             };
             read_review(&reply, text, answer)
         })
     }
 
-    fn decide(
-        &self,
-        case: &Case<'_>,
-        round: u32,
-        synthesis: &str,
-    ) -> Result<Asked<Explained>, PanelError> {
-        let step = self.opinion_step(case, Stage::Final, round, "decision");
-        let messages = self.texts.decision.fill_question(case.item, &[("synthesis", synthesis)]);
-        case.ask(case.call(&step, DECISION, "decision", messages), Explained::reader(case.item))
+    fn decide(&self, round: u32, synthesis: &str) -> Result<Asked<Explained>, PanelError> {
+        let step = self.opinion_step(Stage::Final, round, "decision");
+        let messages =
+            self.texts.decision.fill_question(self.case.item, &[("synthesis", synthesis)]);
+        let call = self.case.call(&step, DECISION, "decision", messages);
+        self.case.ask(call, Explained::reader(self.case.item))
     }
 
-    fn opinion_step(&self, case: &Case<'_>, stage: Stage, round: u32, purpose: &str) -> Step {
-        Step::new(stage, round, purpose, Explained::grammar(case.item, &self.settings.decoding))
+    fn opinion_step(&self, stage: Stage, round: u32, purpose: &str) -> Step {
+        Step::new(stage, round, purpose, Explained::grammar(self.case.item, self.decoding))
     }
 }
 
