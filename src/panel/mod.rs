@@ -113,17 +113,11 @@ impl Panel {
         &self,
         calls: impl IntoIterator<Item = Call>,
     ) -> impl Iterator<Item = Result<Answered, PanelError>> {
-        let mut pending = Vec::new();
         let mut refused = None;
-        for call in calls {
-            match self.begin(call) {
-                Ok(begun) => pending.push(begun),
-                Err(error) => {
-                    refused = Some(Err(error));
-                    break;
-                }
-            }
-        }
+        let begun = calls
+            .into_iter()
+            .map_while(|call| self.begin(call).map_err(|error| refused = Some(Err(error))).ok());
+        let pending: Vec<Pending> = begun.collect();
         refused.into_iter().chain(pending.into_iter().map(Pending::wait))
     }
 

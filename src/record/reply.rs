@@ -110,7 +110,7 @@ impl Reply {
 
     /// A reply that is one text.
     pub fn text(&self) -> &str {
-        self.text_of("text")
+        self.0["text"].as_str().unwrap_or_default()
     }
 
     /// As the system has it that read it; the default of what is another's.
@@ -138,17 +138,13 @@ impl Reply {
 
     /// A letter, or what stands in its place; empty where there is none.
     pub fn answer(&self) -> &str {
-        self.text_of("answer")
+        self.0["answer"].as_str().unwrap_or_default()
     }
 
     /// Every field in words, for a page that shows whatever there is.
     pub fn fields(&self) -> impl Iterator<Item = (&str, String)> {
         let fields = self.0.as_object().into_iter().flatten();
         fields.map(|(name, value)| (name.as_str(), in_words(value)))
-    }
-
-    fn text_of(&self, name: &str) -> &str {
-        self.0[name].as_str().unwrap_or_default()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
+use itertools::Itertools;
 use serde::{Serialize, Serializer};
 
 use crate::data::{Item, Note, Question};
@@ -9,8 +10,8 @@ use crate::diagnosis::Failure;
 use crate::panel::seed::call_seed;
 use crate::panel::{Answered, Asked, Call, Panel, PanelError};
 use crate::record::{
-    AnswerLine, Basis, CallKey, FinishReason, Grammar, ItemLine, Message, NoteLine, Parse,
-    RoundLine, SearchKey, SearchLine, SearchPlace, Stage,
+    AnswerLine, Basis, CallKey, CallLine, FinishReason, Grammar, ItemLine, Message, NoteLine,
+    Parse, RoundLine, SearchKey, SearchLine, SearchPlace, Stage,
 };
 use crate::retrieval::SearchRequest;
 
@@ -163,7 +164,8 @@ impl Task<'_> {
         }
     }
 
-    fn note_line(&self, note: &Note) -> NoteLine {
+    /// The line of a note, its calls and findings still to be filled in.
+    pub(super) fn note_line(&self, note: &Note) -> NoteLine {
         NoteLine {
             dataset: self.dataset.to_owned(),
             run: self.run,
@@ -197,13 +199,6 @@ impl<'a> Case<'a> {
     /// The agents of the panel's members, each with its place.
     pub fn agents(&self) -> impl Iterator<Item = (usize, &'a str)> {
         self.task.panel.members.iter().map(|member| member.agent.as_str()).enumerate()
-    }
-}
-
-impl Case<'_, Note> {
-    /// The line of a note, its calls and findings still to be filled in.
-    pub fn open(&self) -> NoteLine {
-        self.task.note_line(self.item)
     }
 }
 
@@ -241,33 +236,19 @@ impl<'a, T> Case<'a, T> {
     ) -> Result<Vec<Asked<R>>, PanelError> {
         let calls: Vec<Call> = calls.into_iter().collect();
         self.calls.set(self.calls.get() + calls.len() as u32);
-        let mut asked = Vec::with_capacity(calls.len());
-        let mut failure = None;
-        for answered in self.task.panel.answers(calls) {
-            match answered.and_then(|answered| self.read_and_log(answered, &read)) {
-                Ok(one) => asked.push(one),
-                Err(error) => {
-                    failure.get_or_insert(error);
-                }
+        // Logs the call with what was read of its answer, and remembers that something was.
+        let log = |answered: Answered| {
+            let CallLine { messages, text, finish_reason, .. } = &answered.line;
+            let (value, record, parse) = self.read(messages, text, *finish_reason, &read);
+            let call = self.task.panel.record(answered, record, parse)?;
+            if call.stage != Stage::Aside {
+                self.basis.set(self.basis.get().or(call.basis()));
             }
-        }
-        failure.map_or(Ok(asked), Err)
-    }
-
-    /// Reads an answer, logs the call with what was read, and remembers that one was read.
-    fn read_and_log<R: Record>(
-        &self,
-        answered: Answered,
-        read: impl Fn(&str, FinishReason) -> (R, Parse),
-    ) -> Result<Asked<R>, PanelError> {
-        let line = &answered.line;
-        let (value, record, parse) =
-            self.read(&line.messages, &line.text, line.finish_reason, read);
-        let call = self.task.panel.record(answered, record, parse)?;
-        if call.stage != Stage::Aside {
-            self.basis.set(self.basis.get().or(call.basis()));
-        }
-        Ok(Asked { call, value })
+            Ok(Asked { call, value })
+        };
+        let answers = self.task.panel.answers(calls).map(|answered| answered.and_then(log));
+        let (asked, failures): (Vec<_>, Vec<_>) = answers.partition_result();
+        failures.into_iter().next().map_or(Ok(asked), Err)
     }
 
     pub fn ask<R: Record>(

@@ -88,16 +88,8 @@ impl SystemConfig {
     }
 
     pub fn parse<S: AsRef<str>>(name: &str, given: &[S]) -> Result<SystemConfig, Failure> {
-        SystemConfig::of(SystemEntry::named(name)?, given)
-    }
-
-    /// The same of any system, see [`Which`].
-    pub fn of<S: AsRef<str>>(
-        entry: &'static SystemEntry,
-        given: &[S],
-    ) -> Result<SystemConfig, Failure> {
         let given = pairs(given)?.into_iter().map(|(key, value)| (key, value.into()));
-        SystemConfig::with(entry, &given.collect())
+        SystemConfig::with(SystemEntry::named(name)?, &given.collect())
     }
 
     /// The system of a plan; a missing key has its default.

@@ -27,13 +27,26 @@ mod same_calls;
 #[cfg(test)]
 pub mod scripted;
 pub mod settings;
-pub mod system;
 pub mod table;
 pub mod vote;
 pub mod which;
 
 pub use case::Task;
 pub use config::{Slot, SystemConfig};
-pub use system::System;
 pub use table::SYSTEMS;
 pub use which::Which;
+
+use crate::data::Item;
+use crate::panel::PanelError;
+use crate::record::ItemLine;
+
+/// A system with its settings and prompts, ready to work on items.
+pub trait System: Send + Sync {
+    /// Works on an item, and returns its log line.
+    fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError>;
+
+    /// Characters of an item's longest prompt where a quoted passage has at most so many; `None` where prompts quote no passages.
+    fn longest_prompt(&self, _item: &Item, _passage_chars: usize) -> Option<usize> {
+        None
+    }
+}

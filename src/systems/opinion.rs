@@ -38,7 +38,7 @@ pub struct Settled {
 
 pub fn note_line(case: &Case<'_, Note>, finding: Settled) -> NoteLine {
     let Settled { opinion, heard } = finding;
-    let mut line = case.open();
+    let mut line = case.task.note_line(case.item);
     let source = if heard.len() > 1 { SettledBy::Vote } else { SettledBy::Single };
     let agents: Vec<String> = heard.iter().map(|(agent, _)| agent.clone()).collect();
     let confidences = vec![None; heard.len()];

@@ -4,6 +4,7 @@ use itertools::Itertools;
 
 use super::case::Verdict;
 use super::reading::reply::Explained;
+use crate::panel::Asked;
 use crate::record::{RoundLine, Stage};
 
 /// Of a weight of 1: weights are whole thousandths, so that sums and ties are exact.
@@ -80,6 +81,13 @@ pub fn round_line(
         answers,
         brief,
     }
+}
+
+/// The same of answers with their reasons.
+pub fn round_of(round: u32, stage: Stage, said: &[Asked<Explained>], brief: String) -> RoundLine {
+    let agents = said.iter().map(|one| one.call.agent.clone()).collect();
+    let answers = said.iter().map(|one| one.value.answer.clone()).collect();
+    round_line(round, stage, agents, answers, brief)
 }
 
 /// A weight as logs have it, from 0 to 1.

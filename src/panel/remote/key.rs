@@ -63,8 +63,10 @@ impl ApiKey {
             let message = format!("{address} is not asked: no argument of this command names it");
             return Err(Failure::usage(message, &hint));
         }
+        let host = format!(".{}", address.host().to_ascii_lowercase());
+        let is_openai = host.ends_with(".openai.com");
         let shared = match ApiKey::read(WARDROUND_API_KEY.to_owned(), &lookup)? {
-            None if is_openai(address) => ApiKey::read(OPENAI_API_KEY.to_owned(), &lookup)?,
+            None if is_openai => ApiKey::read(OPENAI_API_KEY.to_owned(), &lookup)?,
             general => general,
         };
         match shared {
@@ -107,10 +109,6 @@ impl ApiKey {
     pub fn is_word(&self) -> bool {
         self.secret.len() < SHORTEST_SECRET
     }
-}
-
-fn is_openai(address: &Address) -> bool {
-    format!(".{}", address.host().to_ascii_lowercase()).ends_with(".openai.com")
 }
 
 /// Whether an argument names an endpoint of the same origin: alone, in a list, or behind a `=`.

@@ -7,7 +7,7 @@ use super::reply::ParsedReply;
 use super::schema::{PROMPT, ReplyKind, Stage, SystemFile, YES_NO};
 use super::settings::Settings;
 use super::transcript::Transcript;
-use crate::data::{Item, ItemKind, Note, Question};
+use crate::data::{Choice, Item, ItemKind, Note};
 use crate::diagnosis::Failure;
 use crate::panel::{Asked, Call, PanelError};
 use crate::prompts::fill;
@@ -153,7 +153,10 @@ impl Staged {
 
     /// The text of this name for an item.
     fn text(&self, name: &str, item: &Item) -> &str {
-        let is_yes_no = item.question().is_some_and(is_yes_or_no);
+        // The options of PubMedQA.
+        let is_one =
+            |option: &Choice| ["yes", "no", "maybe"].contains(&&*option.text.trim().to_lowercase());
+        let is_yes_no = item.question().is_some_and(|one| one.options.iter().all(is_one));
         let of_yes_no = || self.file.texts.get(&format!("{name}{YES_NO}"));
         let text = is_yes_no.then(of_yes_no).flatten().or_else(|| self.file.texts.get(name));
         text.map_or("", String::as_str)
@@ -190,10 +193,4 @@ impl System for Staged {
             }
         }
     }
-}
-
-/// Whether a question's options are those of PubMedQA.
-fn is_yes_or_no(question: &Question) -> bool {
-    let mut options = question.options.iter().map(|option| option.text.trim().to_lowercase());
-    options.all(|option| ["yes", "no", "maybe"].contains(&option.as_str()))
 }

@@ -13,12 +13,12 @@ use super::messages::{fill_question, messages, prompt_files};
 use super::reading::reply::Explained;
 use super::reading::said;
 use super::settings::settings;
-use super::vote::{decided, round_line};
+use super::vote::{decided, round_of};
 use super::{System, Task};
 use crate::data::Question;
-use crate::panel::PanelError;
+use crate::panel::{Asked, PanelError};
 use crate::prompts::fill;
-use crate::record::{Grammar, ItemLine, Message, RoundLine, Stage};
+use crate::record::{Grammar, ItemLine, Message, Stage};
 
 const AGENT: &str = "doctor";
 /// The subjects of the critiques, in the order of the feedback; they name the purposes of the calls.
@@ -96,12 +96,13 @@ impl System for HealthcareAgent {
         let values = [("draft", draft), ("feedback", &feedback)];
         let prompt = self.about(case.item, &self.texts.last, &values);
         let step = Step::new(Stage::Final, 1, "final", concluded);
-        let last = case.ask(case.call(&step, 0, AGENT, prompt), read)?.value;
+        let last = [case.ask(case.call(&step, 0, AGENT, prompt), read)?];
 
         let rounds = vec![
-            round(0, Stage::Initial, &first.value, String::new()),
-            round(1, Stage::Final, &last, feedback),
+            round_of(0, Stage::Initial, &[first], String::new()),
+            round_of(1, Stage::Final, &last, feedback),
         ];
+        let [Asked { value: last, .. }] = last;
         let own = [last.answer.clone()];
         let verdict = decided(last, &own);
         Ok(case.close(rounds, verdict).into())
@@ -135,9 +136,4 @@ impl HealthcareAgent {
     fn about(&self, question: &Question, template: &str, more: &[(&str, &str)]) -> Vec<Message> {
         messages(&self.texts.system, fill_question(template, question, more))
     }
-}
-
-fn round(round: u32, stage: Stage, conclusion: &Explained, brief: String) -> RoundLine {
-    let answers = vec![conclusion.answer.clone()];
-    round_line(round, stage, vec![AGENT.to_owned()], answers, brief)
 }

@@ -22,7 +22,7 @@ use super::messages::{Templates, prompt_files, truncate};
 use super::reading::reply::{Explained, Fields};
 use super::reading::words::one_of;
 use super::settings::settings;
-use super::vote::{decided, round_line};
+use super::vote::{decided, round_of};
 use super::{System, Task};
 use crate::panel::{Asked, PanelError};
 use crate::prompts::fill;
@@ -108,7 +108,8 @@ impl MdAgents {
         let messages = self.messages.basic.fill_question(case.item, &[]);
         let call = case.call(&step, 0, agent_name(0), messages);
         let answer = case.ask(call, Explained::reader(case.item))?;
-        Ok((answers(std::slice::from_ref(&answer)), answer))
+        let said = std::slice::from_ref(&answer);
+        Ok((round_of(0, Stage::Initial, said, String::new()), answer))
     }
 
     /// The experts' opinions and the decision on them.
@@ -138,7 +139,7 @@ impl MdAgents {
         });
         let templates = &self.messages.decision_on_opinions;
         let decision = self.decide(case, templates, ("opinions", &shown.join("\n\n")))?;
-        Ok((answers(&opinions), decision))
+        Ok((round_of(0, Stage::Initial, &opinions, String::new()), decision))
     }
 
     /// What the recruiter says of a field with this schema.
@@ -173,13 +174,6 @@ impl MdAgents {
     fn opinion_step(&self, case: &Case<'_>, stage: Stage, purpose: &'static str) -> Step {
         Step::new(stage, 0, purpose, Explained::grammar(case.item, &self.settings.decoding))
     }
-}
-
-/// The round of these answers.
-fn answers(given: &[Asked<Explained>]) -> RoundLine {
-    let agents = given.iter().map(|one| one.call.agent.clone()).collect();
-    let answers = given.iter().map(|one| one.value.answer.clone()).collect();
-    round_line(0, Stage::Initial, agents, answers, String::new())
 }
 
 /// Parses the complexity: basic, intermediate or advanced; a reply without a level is intermediate.

@@ -4,7 +4,7 @@ use itertools::Itertools;
 use serde_json::json;
 
 use super::recruits::{Member, Team, read_teams};
-use super::{AGENTS, Answered, MEMBERS, MdAgents, TEAMS, answers};
+use super::{AGENTS, Answered, MEMBERS, MdAgents, TEAMS};
 use crate::panel::{Call, PanelError};
 use crate::prompts::fill;
 use crate::record::Stage;
@@ -12,6 +12,7 @@ use crate::systems::case::{Case, Step};
 use crate::systems::form::{array, object};
 use crate::systems::messages::Templates;
 use crate::systems::reading::reply::{Explained, passage};
+use crate::systems::vote::round_of;
 
 impl MdAgents {
     /// The teams' reports and the decision on them. No team reads another's report, so all work in parallel.
@@ -69,7 +70,7 @@ impl MdAgents {
         });
         let templates = &self.messages.decision_on_reports;
         let decision = self.decide(case, templates, ("reports", &shown.join("\n\n")))?;
-        Ok((answers(&reports), decision))
+        Ok((round_of(0, Stage::Initial, &reports, String::new()), decision))
     }
 
     fn form_teams(&self, case: &Case<'_>) -> Result<Vec<Team>, PanelError> {

@@ -17,7 +17,7 @@ use super::reading::reply::{Explained, Fields};
 use super::reading::without_thinking;
 use super::reading::words::consents;
 use super::settings::{settings, whole};
-use super::vote::{decided, round_line};
+use super::vote::{decided, round_line, round_of};
 use super::{System, Task};
 use crate::panel::{Asked, PanelError};
 use crate::prompts::fill;
@@ -84,14 +84,14 @@ impl System for MedAgents {
         for round in 1..=self.settings.max_rounds {
             let opinions = work.analyse(round)?;
             if round == 1 {
-                let answers = opinions.iter().map(|one| one.value.answer.clone()).collect();
-                rounds.push(round_line(0, Stage::Initial, doctors(), answers, String::new()));
+                rounds.push(round_of(0, Stage::Initial, &opinions, String::new()));
             }
             synthesis = work.synthesise(round, &opinions)?;
             let reviews = work.review(round, &synthesis)?;
             let answers = reviews.iter().map(|one| one.value.answer.clone()).collect();
             let brief = synthesis.clone();
-            rounds.push(round_line(round, Stage::Round, doctors(), answers, brief));
+            let doctors = (0..DOCTORS).map(doctor_name).collect();
+            rounds.push(round_line(round, Stage::Round, doctors, answers, brief));
             // A review that could not be read objects to nothing.
             let objects =
                 |review: &Asked<Review>| !review.value.agree && review.call.basis().is_some();
@@ -210,10 +210,6 @@ impl Work<'_> {
     fn opinion_step(&self, stage: Stage, round: u32, purpose: &str) -> Step {
         Step::new(stage, round, purpose, Explained::grammar(self.case.item, self.decoding))
     }
-}
-
-fn doctors() -> Vec<String> {
-    (0..DOCTORS).map(doctor_name).collect()
 }
 
 /// A doctor's review of the report.

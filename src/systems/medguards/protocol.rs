@@ -26,7 +26,7 @@ impl System for MedGuards {
     /// Algorithm 1. Two calls on a note in which neither detector finds an error; at most seven with the paper's agents.
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
         let case = task.note()?;
-        let mut line = case.open();
+        let mut line = task.note_line(case.item);
         self.detect(&case, &mut line)?;
         if line.flag.has_error() && self.settings.count(NoteStage::Localisation) > 0 {
             self.locate(&case, &mut line)?;

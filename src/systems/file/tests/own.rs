@@ -6,7 +6,7 @@ use crate::diagnosis::Failure;
 use crate::panel::scripted::Script;
 use crate::record::{AnswerLine, CallLine, Stage};
 use crate::systems::scripted::{answer, check, note, question};
-use crate::systems::{SystemConfig, Which};
+use crate::systems::{SystemConfig, Which, settings};
 
 const DEBATE: &str = r#"takes = "questions"
 agents = ["first", "second", "judge"]
@@ -40,7 +40,8 @@ fn open(text: &str, pairs: &[&str]) -> Result<SystemConfig, Failure> {
     let path: PathBuf = directory.path().join("debate.toml");
     fs_err::write(&path, text).unwrap();
     fs_err::write(directory.path().join("judge.txt"), JUDGE).unwrap();
-    Ok(SystemConfig::of(Which::read(path.to_str().unwrap())?.entry()?, pairs)?)
+    let given = settings::pairs(pairs)?.into_iter().map(|(key, value)| (key, value.into()));
+    SystemConfig::with(Which::read(path.to_str().unwrap())?.entry()?, &given.collect())
 }
 
 /// A debate whose doctors say these letters in turn, the first first; and its calls.
