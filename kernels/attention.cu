@@ -5,8 +5,9 @@
 //   kernel           grid                             threads  a CTA's work
 //   attend_chunks_*  (rows, kv_heads, chunk_slots)    128      a chunk, for a row's heads that share a kv head
 //   attend_rows_*    (blocks, kv_heads)               128      up to 32 queries, of rows of one sequence or text
+//   attend_rows_512  (blocks, kv_heads, 2)            128      half of those: registers and shared memory have room for no more
 //
-// The suffix is DIM, head_dim rounded up: 32, 64, 128 or 256. A group, the heads that share a kv head, is of 1 to 16.
+// The suffix is DIM, head_dim rounded up: 32, 64, 128, 256 or 512. A group, the heads that share a kv head, is of 1 to 16.
 // Positions, sequences and tables must be there before a step's first kernel starts: attend_chunks_* reads them before
 // `wait_for_inputs`, so that keys and values are on their way early.
 #include "attention_decode.cuh"
@@ -15,12 +16,14 @@ namespace attention {
 
 template <int DIM>
 __device__ __forceinline__ void attend_block(const Inputs &inputs, const uint2 *blocks, const Result &result) {
-    constexpr int TILES = 2;
+    constexpr int TILES = DIM > 256 ? 1 : 2;
     __shared__ Meeting<DIM, TILES> meeting;
     let_dependents_start();
     wait_for_inputs();
     const uint2 block = blocks[blockIdx.x];
-    const Packing packing = {block.x, block.y, static_cast<unsigned>(inputs.heads / inputs.kv_heads)};
+    const Packing packing = {block.x, block.y, static_cast<unsigned>(inputs.heads / inputs.kv_heads),
+                             TILES == 1 ? 16 * blockIdx.z : 0};
+    if (TILES == 1 && !packing.holds(0)) return;
     gather(inputs, packing, meeting);
 
     const Cache<DIM> cache = inputs.cache<DIM>(packing.first_row, blockIdx.y);
@@ -54,7 +57,7 @@ __device__ __forceinline__ void attend_block(const Inputs &inputs, const uint2 *
 
 // blocks (first row, rows) [gridDim.x]; out: see `Result`; lengths: see `Inputs`.
 #define ATTEND_ROWS(DIM)                                                                                               \
-    extern "C" __global__ void __launch_bounds__(attention::THREADS, DIM == 256 ? 2 : 3) attend_rows_##DIM(            \
+    extern "C" __global__ void __launch_bounds__(attention::THREADS, DIM >= 256 ? 2 : 3) attend_rows_##DIM(            \
         const uint4 *queries, const uint4 *keys, const uint4 *values, const unsigned *positions,                       \
         const unsigned *sequences, const unsigned *tables, int table_stride, int heads, int kv_heads, int head_dim,    \
         int window, float scale, const uint2 *blocks, Bf16 *out, int out_stride, const unsigned *lengths) {            \
@@ -68,7 +71,9 @@ ATTEND_CHUNKS(32)
 ATTEND_CHUNKS(64)
 ATTEND_CHUNKS(128)
 ATTEND_CHUNKS(256)
+ATTEND_CHUNKS(512)
 ATTEND_ROWS(32)
 ATTEND_ROWS(64)
 ATTEND_ROWS(128)
 ATTEND_ROWS(256)
+ATTEND_ROWS(512)

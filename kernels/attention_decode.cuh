@@ -15,7 +15,7 @@ constexpr int chunk_ctas([[maybe_unused]] int dim) {
 #ifdef FEWER_CTAS
     return 2;
 #else
-    return dim == 256 ? 2 : 3;
+    return dim >= 256 ? 2 : 3;
 #endif
 }
 
@@ -79,7 +79,7 @@ struct Keys {
     // As `score`.
     __device__ __forceinline__ void score(const Meeting<DIM, 1> &meeting, float (&scores)[KEY_TILES][4]) {
         const int lane = threadIdx.x % 32;
-#pragma unroll
+#pragma unroll(BLOCKS > 8 ? AHEAD : BLOCKS)  // as registers allow
         for (int block = 0; block < BLOCKS; ++block) {
             const uint4(&queries)[2][32] = meeting.queries[block][0];
             multiply_block(scores, queries[0][lane], queries[1][lane], blocks[block % AHEAD]);

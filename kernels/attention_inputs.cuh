@@ -45,13 +45,14 @@ struct Result {
     }
 };
 
-// Which queries a CTA has: those of a group's heads in some rows, row by row. Its y is the group's kv head.
+// Which queries a CTA has: those of a group's heads in some rows, row by row, from the one of the number `skipped` on. Its y is the
+// group's kv head.
 struct Packing {
-    unsigned first_row, rows, group;
+    unsigned first_row, rows, group, skipped = 0;
 
-    __device__ bool holds(unsigned index) const { return index < rows * group; }
-    __device__ unsigned row(unsigned index) const { return first_row + index / group; }
-    __device__ unsigned head(unsigned index) const { return blockIdx.y * group + index % group; }
+    __device__ bool holds(unsigned index) const { return skipped + index < rows * group; }
+    __device__ unsigned row(unsigned index) const { return first_row + (skipped + index) / group; }
+    __device__ unsigned head(unsigned index) const { return blockIdx.y * group + (skipped + index) % group; }
 };
 
 // What any of the rows, 32 at most, sees.

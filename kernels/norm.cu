@@ -103,11 +103,11 @@ __device__ __forceinline__ void norm_rows(const float *residual, const float *we
     normalise(residual + row * hidden, weights, weight, epsilon, hidden, out + row * out_stride);
 }
 
-// residual += branch [rows][hidden], normed under `post_weight` unless that is null; then, unless `next_weight` is
+// residual = factor · (residual + branch [rows][hidden]), the branch normed under `post_weight` unless that is null; then, unless `next_weight` is
 // null, out [rows][out_stride] = norm(residual) · next_weight.
 __device__ __forceinline__ void add_branch(float *residual, const float *branch, const float *post_weight,
-                                           const float *next_weight, float epsilon, int hidden, Bf16 *out,
-                                           int out_stride) {
+                                           const float *next_weight, float epsilon, float factor, int hidden,
+                                           Bf16 *out, int out_stride) {
     let_dependents_start();
     if (static_cast<int>(threadIdx.x / 32) >= warps_of(hidden)) return;
     const int quads = hidden / 4, warps = warps_of(hidden);
@@ -129,8 +129,9 @@ __device__ __forceinline__ void add_branch(float *residual, const float *branch,
         }
         float4 *at = reinterpret_cast<float4 *>(sums) + quad;
         const float4 old = n < HELD ? first_sums.quads[n] : *at;
-        const float4 sum = make_float4(__fadd_rn(old.x, addend.x), __fadd_rn(old.y, addend.y),
-                                       __fadd_rn(old.z, addend.z), __fadd_rn(old.w, addend.w));
+        const float4 sum = make_float4(
+            __fmul_rn(__fadd_rn(old.x, addend.x), factor), __fmul_rn(__fadd_rn(old.y, addend.y), factor),
+            __fmul_rn(__fadd_rn(old.z, addend.z), factor), __fmul_rn(__fadd_rn(old.w, addend.w), factor));
         *at = sum;
         if (n < HELD) first_sums.quads[n] = sum;
         sum_of_squares = add_squares(sum_of_squares, sum);
@@ -196,8 +197,8 @@ EMULATED_KERNEL(rms_norm)
 
 extern "C" __global__ void __launch_bounds__(norms::THREADS)
     add_norm(float *residual, const float *branch, const float *post_weight, const float *next_weight, float epsilon,
-             int hidden, Bf16 *out, int out_stride) {
-    norms::add_branch(residual, branch, post_weight, next_weight, epsilon, hidden, out, out_stride);
+             float factor, int hidden, Bf16 *out, int out_stride) {
+    norms::add_branch(residual, branch, post_weight, next_weight, epsilon, factor, hidden, out, out_stride);
 }
 EMULATED_KERNEL(add_norm)
 

@@ -53,14 +53,14 @@ __device__ __forceinline__ void store_values(const float *qkv, const Layout &lay
 
 // From qkv [rows][heads + 2·kv_heads][head_dim] to q_out [rows][heads][dim] and to pages, of one layer:
 // k_pages [page][kv_head][dim/32][32 positions][32], v_pages [page][kv_head][dim][32 positions]. `head_dim` is a
-// multiple of 4 up to 256, `dim` the same rounded up to 32; what is beyond `head_dim` stays as it is. `cosines` and
+// multiple of 4 up to 128 · STEPS, `dim` the same rounded up to 32; what is beyond `head_dim` stays as it is. `cosines` and
 // `sines` are [position][head_dim / 2]; component i turns with i + head_dim / 2. `tables` [sequence][table_stride]
 // holds page ids; these, positions and sequences must be there before a step's first kernel starts. The norms' weights
-// [head_dim] may be null, and so may `growth` [position], what turned queries are multiplied by. Rows that only fill a bucket write nothing. Each row's queries and keys have CTAs of their own, and so
-// have its values unless these are taken in `blocks`.
-template <class Number>
-__device__ __forceinline__ void store(const float *qkv, const float *query_weight, const float *key_weight, float epsilon,
-                                      const float *cosines, const float *sines, const float *growth, const Layout &layout, bool blocks,
+// [head_dim] may be null, that of values where these are not taken in `blocks`, and so may `growth` [position], what turned queries are multiplied by. Rows that only fill a bucket write nothing. Each row's queries and keys have CTAs of their own, and so
+// have its values unless these are taken in `blocks`. Without heads of keys nothing goes to pages: queries are alone in their rows.
+template <int STEPS, class Number>
+__device__ __forceinline__ void store(const float *qkv, const float *query_weight, const float *key_weight,
+                                      const float *value_weight, float epsilon, const float *cosines, const float *sines, const float *growth, const Layout &layout, bool blocks,
                                       Number *q_out, Number *k_pages, Number *v_pages) {
     let_dependents_start();
     const size_t row = blockIdx.x;
@@ -74,27 +74,25 @@ __device__ __forceinline__ void store(const float *qkv, const float *query_weigh
     const float *own = qkv + (row * (heads + 2 * kv_heads) + head) * head_dim;
     // Where rows are many, most CTAs start when the heads are there: these are asked for first. Elsewhere all that no kernel writes
     // is there when they are.
-    Part part;
+    Part<STEPS> part;
     if (blocks) {
         wait_for_inputs();
-        part = load(own, half);
+        part = load<STEPS>(own, half);
     }
     const unsigned position = load_past_l1(layout.positions + row), sequence = load_past_l1(layout.sequences + row);
     if (position == NOTHING) return;
     const bool is_query = head < heads, is_value = head >= heads + kv_heads;
-    const float *norm = is_query ? query_weight : key_weight;
+    const float *norm = is_query ? query_weight : is_value ? value_weight : key_weight;
     const size_t angle = static_cast<size_t>(position) * half;
-    const Part weight = norm != nullptr && !is_value ? load(norm, half) : Part{};
-    const Angles angles = load(cosines + angle, sines + angle, half);
+    const Part<STEPS> weight = norm != nullptr ? load<STEPS>(norm, half) : Part<STEPS>{};
+    const Angles<STEPS> angles = load<STEPS>(cosines + angle, sines + angle, half);
     const size_t page = layout.page(position, sequence);
     if (!blocks) {
         wait_for_inputs();
-        part = load(own, half);
+        part = load<STEPS>(own, half);
     }
-    if (!is_value) {
-        if (norm != nullptr) normalise(part, weight, epsilon, half);
-        turn(part, angles);
-    }
+    if (norm != nullptr) normalise(part, weight, epsilon, half);
+    if (!is_value) turn(part, angles);
     if (is_query) {
         if (growth != nullptr) grow(part, growth[position]);
         Number *out = q_out + (row * heads + head) * dim;
@@ -113,18 +111,19 @@ __device__ __forceinline__ void store(const float *qkv, const float *query_weigh
 }  // namespace rotary
 
 // Queries, keys and values are written as bf16, or as f32 for attention in f32.
-#define ROTATE_AND_STORE(name, Number)                                                                                 \
-    extern "C" __global__ void __launch_bounds__(rotary::HEADS * 32)                                                   \
-        name(const float *qkv, const float *query_weight, const float *key_weight, float epsilon,                      \
-             const float *cosines, const float *sines, const float *growth,                                            \
+#define ROTATE_AND_STORE(name, STEPS, Number)                                                                                 \
+    extern "C" __global__ void __launch_bounds__(rotary::HEADS * 32, STEPS == 2 ? 10 : 6)                              \
+        name(const float *qkv, const float *query_weight, const float *key_weight, const float *value_weight,          \
+             float epsilon, const float *cosines, const float *sines, const float *growth,                                            \
              const unsigned *positions, const unsigned *sequences,                                                     \
              const unsigned *tables, int table_stride, int heads, int kv_heads, int head_dim, int dim, int blocks,     \
              Number *q_out, Number *k_pages, Number *v_pages) {                                                        \
-        rotary::store(qkv, query_weight, key_weight, epsilon, cosines, sines, growth,                                  \
+        rotary::store<STEPS>(qkv, query_weight, key_weight, value_weight, epsilon, cosines, sines, growth,             \
                       {positions, sequences, tables, table_stride, heads, kv_heads, head_dim, dim}, blocks != 0,       \
                       q_out, k_pages, v_pages);                                                                        \
     }                                                                                                                  \
     EMULATED_KERNEL(name)
 
-ROTATE_AND_STORE(rotate_and_store, Bf16)
-ROTATE_AND_STORE(rotate_and_store_f32, float)
+ROTATE_AND_STORE(rotate_and_store, 2, Bf16)
+ROTATE_AND_STORE(rotate_and_store_512, 4, Bf16)
+ROTATE_AND_STORE(rotate_and_store_f32, 2, float)

@@ -6,11 +6,11 @@
 
 namespace rotary {
 
-// A lane holds components 2·lane and 2·lane + 1 of each half head, and those 64 further on.
-constexpr int STEPS = 2;
 constexpr int PAGE = 32;
 
-// A lane's part of a head: the components `first` of the lower half and their partners in the upper half.
+// A lane's part of a head of up to 128 · STEPS components: `first` of the lower half and their partners in the upper half. It holds
+// components 2·lane and 2·lane + 1 of each half head, and those 64 further on, STEPS times.
+template <int STEPS>
 struct Part {
     float2 first[STEPS], second[STEPS];
 };
@@ -18,8 +18,9 @@ struct Part {
 // Where a lane's pair of components lies in a half head, and whether there is one.
 __device__ __forceinline__ int pair_of_step(int step) { return (step * 32 + threadIdx.x % 32) * 2; }
 
-__device__ __forceinline__ Part load(const float *head, int half) {
-    Part part;
+template <int STEPS>
+__device__ __forceinline__ Part<STEPS> load(const float *head, int half) {
+    Part<STEPS> part;
 #pragma unroll
     for (int step = 0; step < STEPS; ++step) {
         const int pair = pair_of_step(step);
@@ -39,7 +40,8 @@ __device__ __forceinline__ float2 scaled(float2 pair, float scale, float2 weight
 }
 
 // The head's norm under `weight`.
-__device__ __forceinline__ void normalise(Part &part, const Part &weight, float epsilon, int half) {
+template <int STEPS>
+__device__ __forceinline__ void normalise(Part<STEPS> &part, const Part<STEPS> &weight, float epsilon, int half) {
     float sum = 0.0f;
 #pragma unroll
     for (int step = 0; step < STEPS; ++step) sum = add_squares(add_squares(sum, part.first[step]), part.second[step]);
@@ -59,13 +61,15 @@ __device__ __forceinline__ void turn(float &x, float &y, float cosine, float sin
 }
 
 // A lane's cosines and sines of a row's position.
+template <int STEPS>
 struct Angles {
     float2 cosines[STEPS], sines[STEPS];
 };
 
 // From tables of one position, [half] each.
-__device__ __forceinline__ Angles load(const float *cosines, const float *sines, int half) {
-    Angles angles;
+template <int STEPS>
+__device__ __forceinline__ Angles<STEPS> load(const float *cosines, const float *sines, int half) {
+    Angles<STEPS> angles;
 #pragma unroll
     for (int step = 0; step < STEPS; ++step) {
         const int pair = pair_of_step(step);
@@ -76,7 +80,8 @@ __device__ __forceinline__ Angles load(const float *cosines, const float *sines,
     return angles;
 }
 
-__device__ __forceinline__ void turn(Part &part, const Angles &angles) {
+template <int STEPS>
+__device__ __forceinline__ void turn(Part<STEPS> &part, const Angles<STEPS> &angles) {
 #pragma unroll
     for (int step = 0; step < STEPS; ++step) {
         turn(part.first[step].x, part.second[step].x, angles.cosines[step].x, angles.sines[step].x);
@@ -84,7 +89,8 @@ __device__ __forceinline__ void turn(Part &part, const Angles &angles) {
     }
 }
 
-__device__ __forceinline__ void grow(Part &part, float growth) {
+template <int STEPS>
+__device__ __forceinline__ void grow(Part<STEPS> &part, float growth) {
     const float2 all = make_float2(growth, growth);
 #pragma unroll
     for (int step = 0; step < STEPS; ++step) {
@@ -97,15 +103,16 @@ __device__ __forceinline__ void grow(Part &part, float growth) {
 // zero, which would not hide what an earlier sequence left there.
 __device__ __forceinline__ float finite(float value) { return fabsf(value) <= LARGEST_BF16 ? value : 0.0f; }
 
-__device__ __forceinline__ void keep_finite(Part &part) {
+template <int STEPS>
+__device__ __forceinline__ void keep_finite(Part<STEPS> &part) {
     const auto keep = [](float2 &pair) { pair = make_float2(finite(pair.x), finite(pair.y)); };
 #pragma unroll
     for (int step = 0; step < STEPS; ++step) keep(part.first[step]), keep(part.second[step]);
 }
 
 // Gives `write` each pair of neighbours and the first one's place in the head.
-template <typename Write>
-__device__ __forceinline__ void write_pairs(const Part &part, int half, Write write) {
+template <int STEPS, typename Write>
+__device__ __forceinline__ void write_pairs(const Part<STEPS> &part, int half, Write write) {
 #pragma unroll
     for (int step = 0; step < STEPS; ++step) {
         const int pair = pair_of_step(step);
@@ -134,14 +141,14 @@ __device__ __forceinline__ void put(float *to, float2 pair, int apart) {
 __device__ __forceinline__ int place_of_key(int at, int slot) { return at / 32 * (PAGE * 32) + slot * 32 + at % 32; }
 __device__ __forceinline__ int place_of_value(int at, int slot) { return at * PAGE + slot; }
 
-template <class Number>
-__device__ __forceinline__ void put_key(Number *page, const Part &part, int half, int slot) {
+template <class Number, int STEPS>
+__device__ __forceinline__ void put_key(Number *page, const Part<STEPS> &part, int half, int slot) {
     write_pairs(part, half, [=](int at, float2 pair) { put(page + place_of_key(at, slot), pair); });
 }
 
 // Finite, whatever it was.
-template <class Number>
-__device__ __forceinline__ void put_value(Number *page, Part &part, int half, int slot) {
+template <class Number, int STEPS>
+__device__ __forceinline__ void put_value(Number *page, Part<STEPS> &part, int half, int slot) {
     keep_finite(part);
     write_pairs(part, half, [=](int at, float2 pair) { put(page + place_of_value(at, slot), pair, PAGE); });
 }

@@ -70,7 +70,7 @@ impl<B: Backend> Decoder<B> {
             let Activations { residual, normed, inputs, .. } = &mut *activations;
             ops.embed(&self.embedding, step, self.embedding_scale, residual);
             if let (Some(own), Some(buffers)) = (&self.inputs, &mut *inputs) {
-                own.compute(ops, &self.config, step, residual, buffers);
+                own.compute(ops, &self.config, step, (residual, normed), buffers);
             }
             if let Some(first) = self.layers.first() {
                 ops.rms_norm(residual, &first.input_norm, epsilon, normed);
@@ -147,7 +147,7 @@ impl<B: Backend> Decoder<B> {
         if let (Some(input), Some(buffers)) = (&layer.input, inputs) {
             let norms = BranchNorms { post, scale: 1.0, next: None, epsilon };
             ops.add_norm(residual, branch, norms, normed);
-            input.branch(ops, &self.config, index, residual, buffers, branch);
+            input.branch(ops, &self.config, index, (residual, normed), buffers, branch);
             post = Some(&input.norm);
         }
         let norms = BranchNorms { post, scale, next: next.map(|next| &next.input_norm), epsilon };

@@ -47,7 +47,7 @@ pub(super) fn input_widths(config: &Config) -> [(usize, Numbers); 5] {
     [
         (all, Numbers::Wide),
         (all, Numbers::Wide),
-        (all, Numbers::Wide),
+        (all, Numbers::Passing),
         (own, Numbers::Wide),
         (own, Numbers::Narrow),
     ]
@@ -71,19 +71,19 @@ impl<B: Backend> InputBuffers<B> {
 }
 
 impl<B: Backend> Inputs<B> {
-    /// Leaves all layers' inputs in `buffers`; `embedded` are the step's tokens, as the first layer takes them.
+    /// Leaves all layers' inputs in `buffers`; `embedded` are the step's tokens, as the first layer takes them, beside room for them.
     pub fn compute(
         &self,
         ops: &B,
         config: &Config,
         step: B::Step<'_>,
-        embedded: &B::Buffer,
+        (embedded, room): (&B::Buffer, &mut B::Buffer),
         buffers: &mut InputBuffers<B>,
     ) {
         let InputBuffers { all, projected, normed, .. } = buffers;
         let (own, layers) = (config.layer_input, config.layer_count());
         ops.embed(&self.table, step, self.table_scale, all);
-        ops.matmul(embedded, &self.projection, projected);
+        ops.matmul(ops.narrow(embedded, room), &self.projection, projected);
         // Each layer's part is normed by itself.
         ops.regroup(all, own);
         ops.regroup(projected, own);
@@ -101,12 +101,12 @@ impl<B: Backend> LayerInput<B> {
         ops: &B,
         config: &Config,
         layer: usize,
-        residual: &B::Buffer,
+        (residual, room): (&B::Buffer, &mut B::Buffer),
         buffers: &mut InputBuffers<B>,
         branch: &mut B::Buffer,
     ) {
         let InputBuffers { all, gate, gated, .. } = buffers;
-        ops.matmul(residual, &self.gate, gate);
+        ops.matmul(ops.narrow(residual, room), &self.gate, gate);
         ops.gate_by(gate, config.activation, all, layer * config.layer_input, gated);
         ops.matmul(gated, &self.projection, branch);
     }

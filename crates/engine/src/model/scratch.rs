@@ -48,7 +48,7 @@ pub(super) fn widths(config: &Config) -> [(usize, Numbers); 8] {
         // Tensor cores take heads of whole multiples of 32.
         (heads * head_dim.next_multiple_of(32), Numbers::Narrow),
         (heads * head_dim, Numbers::Narrow),
-        (2 * inner, Numbers::Ungated),
+        (2 * inner, Numbers::Passing),
         (inner, Numbers::Narrow),
     ]
 }

@@ -4,9 +4,13 @@ use super::arguments::Arguments;
 use super::kernels::for_dim;
 use super::launch::Launch;
 use super::region::Region;
+use super::rotary::COMMON_DIM;
 use super::stage::Step;
 use super::{Buffer, Cuda, Pages};
-use crate::{AttentionShape, LayerPages};
+use crate::{AttentionShape, LayerPages, OpsError, PageShape};
+
+/// Heads that share keys, at most.
+const MOST_GROUPED: usize = 16;
 
 #[derive(Clone, Copy)]
 pub(super) struct Seen<'a> {
@@ -45,9 +49,24 @@ impl Seen<'_> {
 }
 
 impl Cuda {
+    /// Whether there are kernels for so many heads over such keys.
+    pub(super) fn check_heads(&self, heads: usize, shape: PageShape) -> Result<(), OpsError> {
+        let PageShape { kv_heads, head_dim, .. } = shape;
+        let dim = head_dim.next_multiple_of(32);
+        let is_compiled = for_dim(&self.kernels.attend_rows, dim).is_some();
+        let fits = !self.in_f32 || dim <= COMMON_DIM;
+        if is_compiled && fits && heads / kv_heads.max(1) <= MOST_GROUPED {
+            return Ok(());
+        }
+        let reason = format!(
+            "no kernel attends with {heads} heads of {head_dim} numbers over {kv_heads} of keys"
+        );
+        Err(OpsError::Device { device: self.kind(), reason })
+    }
+
     pub(super) fn attend(&self, seen: Seen<'_>, out: &mut Buffer) {
         debug_assert!(!seen.shape.both_ways || seen.step.chunk_slots == 0, "only texts see ahead");
-        out.set_rows(seen.step.rows);
+        out.set_shape(seen.step.rows, seen.shape.heads * seen.layer.pages.head_dim);
         match seen.step.chunk_slots {
             _ if self.in_f32 => self.attend_in_f32(seen, out),
             0 => self.attend_rows(seen, out),
@@ -80,7 +99,9 @@ impl Cuda {
         let Some(function) = for_dim(&self.kernels.attend_rows, pages.dim()) else {
             return;
         };
-        let attend = Launch::new(function, [step.blocks, pages.kv_heads, 1], 128);
+        // Of the widest heads a CTA takes half a block.
+        let parts = if pages.dim() > COMMON_DIM { 2 } else { 1 };
+        let attend = Launch::new(function, [step.blocks, pages.kv_heads, parts], 128);
         let arguments = seen
             .scores(seen.arguments())
             .address(step.block_list)

@@ -7,10 +7,11 @@ use rayon::prelude::*;
 use super::arguments::Arguments;
 use super::attention::Seen;
 use super::driver::Function;
-use super::kernels::{Epilogue, for_dim};
+use super::kernels::Epilogue;
 use super::launch::Launch;
 use super::matrix::Matrix;
 use super::pack::OUTPUTS;
+use super::rotary::Heads;
 use super::sampler::Drawer;
 use super::scores::Scored;
 use super::stage::{Stage, Step};
@@ -23,14 +24,6 @@ use crate::{
     LayerPages, LayerStates, Machine, Numbers, OpsError, PageShape, Precision, Rotation, Rows,
     StateShape, StepLimits, StoredType,
 };
-
-/// Heads that one CTA of the rotary kernel takes.
-const HEADS_AT_ONCE: usize = 4;
-/// Rows and components of a head's values that one takes where rows are many; see kernels/rotary.cu.
-const VALUE_ROWS: usize = 32;
-const VALUE_PART: usize = 64;
-/// Heads that share keys, at most.
-const MOST_GROUPED: usize = 16;
 
 pub(super) fn row_by_row(function: Function, rows: usize) -> Launch {
     Launch::new(function, [rows, 1, 1], 256)
@@ -104,6 +97,7 @@ impl Backend for Cuda {
     }
 
     fn pages(&self, shape: PageShape, _kept: StoredType, pages: usize) -> Result<Pages, OpsError> {
+        self.check_heads(shape.kv_heads, shape)?;
         let wider = if self.in_f32 { 2 } else { 1 };
         let bytes = Machine::Cuda.page_bytes(shape, StoredType::Bf16) / 2 * pages * wider;
         let layers = shape.layers.max(1);
@@ -135,11 +129,10 @@ impl Backend for Cuda {
         let bytes = Machine::Cuda.buffer_bytes(rows, width, numbers);
         Ok(Buffer {
             region: self.stream.allocate(bytes, "activations")?,
-            room: rows,
             rows: 0,
             width,
             stride: match numbers {
-                Numbers::Wide | Numbers::Ungated => width,
+                Numbers::Wide | Numbers::Passing => width,
                 Numbers::Narrow => width.next_multiple_of(32),
             },
             is_wide: numbers != Numbers::Narrow,
@@ -147,17 +140,7 @@ impl Backend for Cuda {
     }
 
     fn stage(&self, shape: PageShape, heads: usize, limits: StepLimits) -> Result<Stage, OpsError> {
-        let dim = shape.head_dim.next_multiple_of(32);
-        let is_compiled = for_dim(&self.kernels.attend_rows, dim).is_some();
-        if !is_compiled || heads / shape.kv_heads.max(1) > MOST_GROUPED {
-            return Err(OpsError::Device {
-                device: self.kind(),
-                reason: format!(
-                    "no kernel attends with {heads} heads of {} numbers over {} of keys",
-                    shape.head_dim, shape.kv_heads
-                ),
-            });
-        }
+        self.check_heads(heads, shape)?;
         Stage::new(self, shape, heads, limits)
     }
 
@@ -173,7 +156,7 @@ impl Backend for Cuda {
     }
 
     fn embed(&self, table: &Matrix, step: Step, scale: f32, out: &mut Buffer) {
-        out.set_rows(step.rows);
+        out.set_shape(step.rows, table.inputs);
         let launch = row_by_row(self.kernels.embed[table.format as usize], step.rows);
         let arguments = table
             .arguments()
@@ -206,14 +189,16 @@ impl Backend for Cuda {
         normed: &mut Buffer,
     ) {
         let BranchNorms { post, scale, next, epsilon } = norms;
-        debug_assert!(scale == 1.0, "a model whose layers are scaled is refused when it is loaded");
-        normed.set_rows(residual.rows);
+        if next.is_some() {
+            normed.set_rows(residual.rows);
+        }
         let arguments = Arguments::default()
             .address(residual.address())
             .region(&branch.region)
             .maybe(post.map(|post| &post.0))
             .maybe(next.map(|next| &next.0))
             .float(epsilon)
+            .float(scale)
             .int(residual.width)
             .region(&normed.region)
             .int(normed.stride);
@@ -259,41 +244,56 @@ impl Backend for Cuda {
         step: Step,
         LayerPages { pages, layer }: LayerPages<&mut Pages>,
     ) {
-        queries.set_rows(step.rows);
-        let [keys, values] = pages.layer(layer);
-        let all_heads = qkv.width / pages.head_dim;
-        // Values of few rows are written with the row's other heads.
-        let blocks = step.rows >= VALUE_ROWS;
-        let of_row = if blocks { all_heads - pages.kv_heads } else { all_heads };
-        let parts = pages.kv_heads * pages.head_dim.div_ceil(VALUE_PART);
-        let value_blocks = if blocks { step.rows.div_ceil(VALUE_ROWS) * parts } else { 0 };
-        let for_values = value_blocks.div_ceil(step.rows.max(1));
-        let launch = Launch {
-            grid: [step.rows, of_row.div_ceil(HEADS_AT_ONCE) + for_values, 1],
-            threads: 32 * HEADS_AT_ONCE,
-            ..row_by_row(self.kernels.rotate_and_store.to(queries), step.rows)
+        let heads = Heads {
+            norms: norms.map_or([None; 3], |norms| {
+                [Some(&norms.query), Some(&norms.key), norms.value.as_ref()]
+            }),
+            epsilon: norms.map_or(0.0, |norms| norms.epsilon),
+            rope,
+            head_dim: pages.head_dim,
+            kv_heads: pages.kv_heads,
+            pages: pages.layer(layer),
         };
-        let arguments = Arguments::default()
-            .region(&qkv.region)
-            .maybe(norms.map(|norms| &norms.query.0))
-            .maybe(norms.map(|norms| &norms.key.0))
-            .float(norms.map_or(0.0, |norms| norms.epsilon))
-            .region(&rope.cosines)
-            .region(&rope.sines)
-            .maybe(rope.growth.as_ref())
-            .address(step.positions)
-            .address(step.sequences)
-            .address(step.tables)
-            .int(step.table_stride)
-            .int(all_heads - 2 * pages.kv_heads)
-            .int(pages.kv_heads)
-            .int(pages.head_dim)
-            .int(pages.dim())
-            .int(usize::from(blocks))
-            .region(&queries.region)
-            .address(keys)
-            .address(values);
-        self.stream.launch(launch, arguments);
+        self.turn(qkv, queries, step, heads);
+    }
+
+    fn rotate(
+        &self,
+        qkv: &mut Buffer,
+        queries: &mut Buffer,
+        norm: Option<(&Vector, f32)>,
+        rope: &Rope,
+        step: Step,
+        head_dim: usize,
+    ) {
+        let (weight, epsilon) = norm.unzip();
+        let (norms, epsilon) = ([weight, None, None], epsilon.unwrap_or_default());
+        let heads = Heads { norms, epsilon, rope, head_dim, kv_heads: 0, pages: [0; 2] };
+        self.turn(qkv, queries, step, heads);
+    }
+
+    fn regroup(&self, buffer: &mut Buffer, width: usize) {
+        buffer.set_shape(buffer.rows * buffer.width / width, width);
+    }
+
+    fn narrow<'a>(&self, x: &'a Buffer, room: &'a mut Buffer) -> &'a Buffer {
+        self.round(x, room);
+        room
+    }
+
+    fn gate_by(
+        &self,
+        gate: &Buffer,
+        activation: Activation,
+        by: &Buffer,
+        first: usize,
+        out: &mut Buffer,
+    ) {
+        self.gate_columns(gate, activation, (by, first), out);
+    }
+
+    fn cap(&self, x: &mut Buffer, cap: f32) {
+        self.press(x, cap);
     }
 
     fn attention(

@@ -22,7 +22,7 @@ const CLUSTER_ROWS: usize = 192;
 /// With fewer rows than these small CTAs are faster than a wave.
 const FEWEST_WAVE_ROWS: usize = 9;
 /// Padded head dimensions that attention is compiled for.
-const DIMS: [usize; 4] = [32, 64, 128, 256];
+const DIMS: [usize; 5] = [32, 64, 128, 256, 512];
 
 /// What becomes of a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +72,11 @@ pub struct Kernels {
     pub add_norm: Function,
     pub gather_norm: Function,
     pub rotate_and_store: Kinds,
+    /// Of heads of more than 256 numbers.
+    pub rotate_widest: Function,
+    pub narrow: Function,
+    pub gate_columns: Function,
+    pub cap: Function,
     pub layer_norm: Kinds,
     pub gelu: Kinds,
     pub add_places: Function,
@@ -79,8 +84,8 @@ pub struct Kernels {
     pub attend_f32: Function,
     matmul_f32: Function,
     /// By dimension of a head, like the next; see [`for_dim`].
-    pub attend_chunks: [Function; 4],
-    pub attend_rows: [Function; 4],
+    pub attend_chunks: [Function; 5],
+    pub attend_rows: [Function; 5],
     /// By format, epilogue, rows.
     small: [[[Function; 3]; 2]; 3],
     /// By format, epilogue.
@@ -141,6 +146,10 @@ impl Kernels {
             add_norm: plain("add_norm")?,
             gather_norm: plain("gather_norm")?,
             rotate_and_store: kinds("rotate_and_store", "rotate_and_store_f32")?,
+            rotate_widest: plain("rotate_and_store_512")?,
+            narrow: plain("narrow")?,
+            gate_columns: plain("gate_columns")?,
+            cap: plain("cap")?,
             layer_norm: kinds("layer_norm_bf16", "layer_norm_f32")?,
             gelu: kinds("gelu_bf16", "gelu_f32")?,
             add_places: plain("add_places")?,

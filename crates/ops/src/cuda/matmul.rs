@@ -69,7 +69,8 @@ impl Cuda {
         epilogue: Epilogue,
         out: &mut Buffer,
     ) {
-        out.set_rows(x.rows);
+        let gated = if epilogue == Epilogue::Plain { 1 } else { 2 };
+        out.set_shape(x.rows, weights.outputs / gated);
         if x.rows == 0 {
             return;
         }

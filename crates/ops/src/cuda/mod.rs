@@ -11,6 +11,7 @@ mod bandwidth;
 mod cut;
 #[cfg_attr(not(feature = "cuda"), path = "emulated.rs")]
 mod driver;
+mod elements;
 #[cfg(any(feature = "cuda", test))]
 mod failures;
 mod ferry;
@@ -20,6 +21,7 @@ mod matmul;
 mod matrix;
 mod pack;
 mod region;
+mod rotary;
 mod sampler;
 mod scores;
 mod stage;
@@ -159,22 +161,35 @@ impl Cuda {
 #[derive(Debug)]
 pub struct Buffer {
     region: Region,
-    /// Rows that it holds at most.
-    room: usize,
     /// Of the last operation that wrote it.
     rows: usize,
     width: usize,
-    /// Numbers from row to row: `width` for f32, its next multiple of 32 for bf16.
+    /// Numbers from row to row: `width` for f32, for bf16 the next multiple of 32 of the widest.
     stride: usize,
     /// Whether the numbers are f32, not bf16.
     is_wide: bool,
 }
 
 impl Buffer {
-    /// For an operation that is about to write so many; beyond its room lies what is not its own.
+    /// For an operation that is about to write so many.
     fn set_rows(&mut self, rows: usize) {
-        assert!(rows <= self.room, "{rows} rows for a buffer of {}", self.room);
-        self.rows = rows;
+        self.set_shape(rows, self.width);
+    }
+
+    /// For one that writes rows of so many numbers; beyond its room lies what is not its own.
+    fn set_shape(&mut self, rows: usize, width: usize) {
+        if self.is_wide {
+            self.stride = width;
+        }
+        let room = self.room();
+        assert!(rows <= room && width <= self.stride, "{rows} rows for a buffer of {room}");
+        (self.rows, self.width) = (rows, width);
+    }
+
+    /// Rows that it holds at most.
+    fn room(&self) -> usize {
+        let number = if self.is_wide { 4 } else { 2 };
+        self.region.bytes() / (number * self.stride.max(1))
     }
 
     /// Where the rows lie.

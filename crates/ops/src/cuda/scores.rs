@@ -83,7 +83,7 @@ impl Scorer {
         let mut words = Words(wanted.pinned.bytes_mut());
         let mut place = 0;
         for ((index, one), count) in scored.iter().enumerate().zip(counts.clone()) {
-            let fits = one.row < logits.room && (one.token as usize) < vocabulary;
+            let fits = one.row < logits.room() && (one.token as usize) < vocabulary;
             assert!(fits, "a score of a row or a token that is not there");
             words.put(
                 index * WANTED_WORDS,

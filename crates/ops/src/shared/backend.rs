@@ -19,8 +19,6 @@ pub struct HostStep<'a> {
     pub logit_rows: &'a [usize],
 }
 
-const LACKING: &str = "a model that needs it is refused when it is loaded";
-
 /// A kind of machine. Clones share it.
 ///
 /// Operations do not return errors: an asynchronous machine reports earlier failures at [`Backend::draw`] and
@@ -175,34 +173,30 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// Norms and rotates queries alone, of `head_dim` numbers a head: their keys and values are in their pages already.
     fn rotate(
         &self,
-        _qkv: &mut Self::Buffer,
-        _queries: &mut Self::Buffer,
-        _norm: Option<(&Self::Vector, f32)>,
-        _rope: &Self::Rope,
-        _step: Self::Step<'_>,
-        _head_dim: usize,
-    ) {
-        unreachable!("{LACKING}")
-    }
+        qkv: &mut Self::Buffer,
+        queries: &mut Self::Buffer,
+        norm: Option<(&Self::Vector, f32)>,
+        rope: &Self::Rope,
+        step: Self::Step<'_>,
+        head_dim: usize,
+    );
     /// Takes the numbers of `buffer` for rows of `width`.
-    fn regroup(&self, _buffer: &mut Self::Buffer, _width: usize) {
-        unreachable!("{LACKING}")
+    fn regroup(&self, buffer: &mut Self::Buffer, width: usize);
+    /// `x`, wide, as products take it: in `room`, where they take narrow numbers.
+    fn narrow<'a>(&self, x: &'a Self::Buffer, _room: &'a mut Self::Buffer) -> &'a Self::Buffer {
+        x
     }
     /// `out = activation(gate) · by`, of those columns of `by` that begin at `first`.
     fn gate_by(
         &self,
-        _gate: &Self::Buffer,
-        _activation: Activation,
-        _by: &Self::Buffer,
-        _first: usize,
-        _out: &mut Self::Buffer,
-    ) {
-        unreachable!("{LACKING}")
-    }
+        gate: &Self::Buffer,
+        activation: Activation,
+        by: &Self::Buffer,
+        first: usize,
+        out: &mut Self::Buffer,
+    );
     /// `x = cap · tanh(x / cap)`.
-    fn cap(&self, _x: &mut Self::Buffer, _cap: f32) {
-        unreachable!("{LACKING}")
-    }
+    fn cap(&self, x: &mut Self::Buffer, cap: f32);
     /// Attention of each row over the pages of its sequence; `out` is `[rows, heads · head_dim]`.
     fn attention(
         &self,

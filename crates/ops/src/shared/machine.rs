@@ -59,7 +59,7 @@ impl Machine {
         match (self, numbers) {
             (Machine::Cpu, _) | (Machine::Cuda, Numbers::Wide) => 4 * count,
             (Machine::Cuda, Numbers::Narrow) => 2 * rows * padded(width),
-            (Machine::Cuda, Numbers::Ungated) => 0,
+            (Machine::Cuda, Numbers::Passing) => 0,
             (Machine::Candle, _) => {
                 (4 * count).next_power_of_two() + (2 * count).next_power_of_two()
             }

@@ -71,8 +71,8 @@ pub enum Numbers {
     Wide,
     /// bf16 where products take bf16.
     Narrow,
-    /// f32 where gates are a pass of their own; nothing where products are gated as they are made.
-    Ungated,
+    /// f32 where what is between two operations is a pass of its own; nothing where one does both.
+    Passing,
 }
 
 /// What a page holds, over all layers.

@@ -103,11 +103,12 @@ impl Case {
 /// Over every dimension that is compiled, one of which is padded; windows within a chunk and across chunks.
 fn cases() -> impl Iterator<Item = Case> {
     let windows = [None, Some(40), Some(300)];
-    let dims = [16, 64, 128, 256].into_iter().enumerate();
+    let dims = [16, 64, 128, 256, 512].into_iter().enumerate();
     dims.flat_map(move |(first, head_dim)| {
         windows.into_iter().enumerate().map(move |(second, window)| Case {
-            group: [1, 2, 4][(first + second) % 3],
-            kv_heads: if head_dim == 256 { 1 } else { 2 },
+            // Of the widest heads a CTA takes half of a block's queries, or less.
+            group: if head_dim == 512 { [8, 6, 1] } else { [1, 2, 4] }[(first + second) % 3],
+            kv_heads: if head_dim >= 256 { 1 } else { 2 },
             head_dim,
             window,
             both_ways: false,

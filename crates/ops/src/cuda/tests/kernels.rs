@@ -79,8 +79,16 @@ fn is_refused(kernels: &str) -> bool {
 
 #[test]
 fn kernels_compute_by_intrinsics_that_nothing_is_contracted_of() {
-    for name in ["attention", "attention_f32", "encoder", "matmul", "matmul_f32", "norm", "rotary"]
-    {
+    for name in [
+        "attention",
+        "attention_f32",
+        "elements",
+        "encoder",
+        "matmul",
+        "matmul_f32",
+        "norm",
+        "rotary",
+    ] {
         assert!(!is_refused(&format!("kernels/{name}.cu")), "{name}");
     }
     let folder = tempfile::tempdir().unwrap();

@@ -91,7 +91,7 @@ impl Layer {
         match epilogue {
             Epilogue::Plain => gpu.matmul(&x, &self.plain, &mut out),
             Epilogue::Gated(activation) => {
-                let room = gpu.buffer(MOST_ROWS, self.plain.outputs, Numbers::Ungated);
+                let room = gpu.buffer(MOST_ROWS, self.plain.outputs, Numbers::Passing);
                 gpu.matmul_gated(&x, &self.gated, activation, &mut room.unwrap(), &mut out);
             }
         }

@@ -74,7 +74,7 @@ fn draws_have_to_fit_their_drawer() {
 #[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn heads_that_no_kernel_takes_are_an_error() {
     let gpu = gpu();
-    for (head_dim, heads, kv_heads) in [(96, 4, 2), (512, 1, 1), (64, 17, 1)] {
+    for (head_dim, heads, kv_heads) in [(96, 4, 2), (544, 1, 1), (64, 17, 1)] {
         let shape = PageShape { head_dim, kv_heads, ..SMALL_PAGES };
         let error = gpu.stage(shape, heads, limits(1, 1, 32)).unwrap_err();
         let words = error.to_string();

@@ -2,6 +2,7 @@
 //! f64, and against themselves in other company. `cargo test -p wardround-ops --features cuda-emulated --lib cuda`.
 
 mod attention;
+mod elements;
 #[cfg(not(feature = "cuda"))]
 mod graphs;
 #[cfg(not(feature = "cuda"))]

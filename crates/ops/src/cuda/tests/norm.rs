@@ -51,7 +51,7 @@ pub fn add_norm<B: Host>(ops: &B, width: usize, (post, next): (bool, bool)) -> [
         [(post, 3), (next, 4)].map(|(is_there, seed)| is_there.then(|| vector(seed)));
     let mut normed = ops.hold(&vec![0.0; 7 * width], width, Numbers::Narrow);
     let norms =
-        BranchNorms { post: post.as_ref(), scale: 1.0, next: next.as_ref(), epsilon: EPSILON };
+        BranchNorms { post: post.as_ref(), scale: 0.7, next: next.as_ref(), epsilon: EPSILON };
     ops.add_norm(&mut residual, &branch, norms, &mut normed);
     [(&residual, Numbers::Wide), (&normed, Numbers::Narrow)]
         .map(|(buffer, kind)| ops.numbers(buffer, 7, kind))

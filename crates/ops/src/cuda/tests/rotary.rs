@@ -29,7 +29,7 @@ impl Case {
         let norms = self.has_norms.then(|| HeadNorms {
             query: vector(2),
             key: vector(3),
-            value: None,
+            value: (self.kv_heads == 1).then(|| vector(4)),
             epsilon: 1e-6,
         });
         let frequencies = (0..self.head_dim / 2).map(|pair| 0.8f32.powi(pair as i32));
@@ -77,6 +77,8 @@ fn heads_are_turned_as_on_the_cpu_and_lie_where_attention_looks() {
         (128, 4, 2, true),
         (256, 3, 1, true),
         (256, 4, 2, false),
+        (512, 3, 1, true),
+        (512, 4, 2, false),
     ] {
         let case = Case { heads, kv_heads, head_dim, has_norms, grows: !has_norms };
         let what = format!("{heads} heads of {head_dim} over {kv_heads}");
@@ -115,5 +117,33 @@ fn heads_are_turned_as_on_the_cpu_and_lie_where_attention_looks() {
         let [key_pool, value_pool] = second;
         assert_pool(key_pool, &key_places, &keys, &format!("{what}, keys"));
         assert_pool(value_pool, &value_places, &values, &format!("{what}, values"));
+    }
+}
+
+#[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
+fn queries_alone_are_turned_as_on_the_cpu() {
+    fn run<B: Host>(ops: &B, sequences: &Sequences, head_dim: usize) -> Vec<f32> {
+        let (rows, width) = (sequences.rows(), 3 * head_dim);
+        let mut numbers = ops.hold(&noise(rows * width, 1), width, Numbers::Wide);
+        let frequencies = (0..head_dim / 2).map(|pair| 0.8f32.powi(pair as i32));
+        let positions = sequences.limits().positions;
+        let rope = ops.rope(&Rotation::by(frequencies.collect()), positions).unwrap();
+        let weight = ops.vector(noise(head_dim, 2)).unwrap();
+        let mut queries = ops.buffer(rows, width, Numbers::Narrow).unwrap();
+        let shape = PageShape { layers: 1, kv_heads: 1, head_dim };
+        let mut stage = ops.stage(shape, 3, sequences.limits()).unwrap();
+        let tables = sequences.tables();
+        ops.compute(sequences.step(0..rows, &tables), &[], &mut stage, |step| {
+            let norm = Some((&weight, 1e-6));
+            ops.rotate(&mut numbers, &mut queries, norm, &rope, step, head_dim);
+        });
+        ops.numbers(&queries, rows, Numbers::Narrow)
+    }
+    let sequences = Sequences::new(&[70, 33, 5], 3);
+    for head_dim in [32, 128, 256, 512] {
+        let found = run(&gpu(), &sequences, head_dim);
+        let exact = run(&Cpu::new(1).unwrap(), &sequences, head_dim);
+        assert_rounded(&found, &exact, &format!("heads of {head_dim}"));
     }
 }

@@ -85,7 +85,6 @@ fn products_of_many_rows() {
             .collect();
         let mut x = Buffer {
             region: filled(&gpu, most * inputs, 3),
-            room: most,
             rows: 0,
             width: inputs,
             stride: inputs,
