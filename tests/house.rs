@@ -90,7 +90,7 @@ const CAPS: &[(&str, usize)] = &[
     // 15 more: where an option's text may stand, in a short reply and behind an announcement; what a prompt's own words in a field are not.
     // Of `serve` 580 lines went.
     // 10 more: a prompt of one's own that shows its item to no model is refused.
-    ("systems", 9475),
+    ("systems", 9440),
     // 120 more: each number of rows is a function of its own, which takes half of the time to compile.
     // CTAs that stay stand beside the clusters that they are to replace until a GPU has judged.
     // 55 more: what a position does to queries and keys is a type, with queries that grow.
@@ -105,7 +105,7 @@ const CAPS: &[(&str, usize)] = &[
     // 10 more: a table without the columns that a terminal tells in a line.
     // 20 more: replies that ran out of tokens, and how replies were read as a table of its own.
     // 25 more: what difference so many items can show, before any method has answered.
-    ("analysis", 5335),
+    ("analysis", 5340),
     // What stood in `analysis` and `experiment`, 3,000 lines.
     // 25 more: a file of one's own in place of a recipe's datasets, and datasets of which a sample runs.
     ("recipe", 2360),

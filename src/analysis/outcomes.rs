@@ -13,6 +13,7 @@ use super::metrics::cost::Cost;
 use super::metrics::near_duplicates::units;
 use super::metrics::over_runs::OverRuns;
 use crate::data::Item;
+use crate::experiment::chain;
 use crate::experiment::contents::Contents;
 use crate::record::{AnswerLine, CallLine, ItemLine, NoteLine, RoundLine, Stage};
 
@@ -144,7 +145,7 @@ impl<'a> Outcomes<'a> {
 
     /// The calls of each run and item, each once, in the order of their keys.
     pub fn calls(&self) -> BTreeMap<(u32, &'a str), Vec<&'a CallLine>> {
-        let calls = self.contents.calls.by_key().into_values();
+        let calls = chain::by_key(&self.contents.calls.records).into_values();
         by_key(calls, |call| (call.run, call.item.as_str()))
     }
 

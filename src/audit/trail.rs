@@ -18,7 +18,7 @@ use crate::diagnosis::Failure;
 use crate::experiment::appender::{self, Appender};
 use crate::experiment::error::RunError;
 use crate::experiment::link::Link;
-use crate::experiment::{clock, whole_file};
+use crate::experiment::{utc_now, whole_file};
 use crate::outside;
 use crate::sandbox;
 
@@ -275,7 +275,7 @@ impl Writer {
                 }
                 if self.failing_since.is_none() {
                     console::note(format!("the audit trail could not be written: {error}"));
-                    self.failing_since = Some(clock::utc_now());
+                    self.failing_since = Some(utc_now());
                 }
                 false
             }
@@ -291,7 +291,7 @@ impl Writer {
                 fields.insert("content".to_owned(), sum.as_str().into());
                 kept.push(sum);
             }
-            let at_utc = clock::utc_now();
+            let at_utc = utc_now();
             self.log.push(Line { at_utc, up_ms, fields, ..Line::default() })?;
         }
         Ok(self.log.commit()?)

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::experiment::clock;
 use crate::experiment::plan::HostPlan;
+use crate::experiment::utc_now;
 use crate::model::{available_memory, peak_memory};
 use crate::ops::{Device, OpsError};
 use crate::panel::memory::gibibytes;
@@ -45,7 +45,7 @@ impl Environment {
             false => "release",
         };
         Ok(Environment {
-            created_at: clock::utc_now(),
+            created_at: utc_now(),
             hardware,
             device_kind: device.describe(),
             threads: device.threads(),

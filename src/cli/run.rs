@@ -14,7 +14,6 @@ use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::Format;
 use crate::data::subset::Subset;
-use crate::experiment::clock;
 use crate::experiment::contents::Contents;
 use crate::experiment::directory::Directory;
 use crate::experiment::driver::{Driver, refuse_failed};
@@ -23,6 +22,7 @@ use crate::experiment::models::Models;
 use crate::experiment::plan::Plan;
 use crate::experiment::run::Run as Resolved;
 use crate::experiment::spec::{MOST_RUNS, Shard, Spec};
+use crate::experiment::utc_now;
 use crate::retrieval::CorpusSpec;
 use crate::systems::Which;
 
@@ -144,7 +144,7 @@ impl Run {
 
 /// A new directory's name: the system, the file, the time, and the part, since those of an array job may begin in the same second.
 fn default_directory(spec: &Spec) -> PathBuf {
-    let time: String = clock::utc_now().chars().filter(char::is_ascii_digit).collect();
+    let time: String = utc_now().chars().filter(char::is_ascii_digit).collect();
     let part = spec
         .shard
         .map_or(String::new(), |one| format!("-{}", one.to_string().replace('/', "-of-")));

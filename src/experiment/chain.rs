@@ -43,11 +43,6 @@ impl<R: Link> Chain<R> {
         }
     }
 
-    /// The last line of each key.
-    pub fn by_key(&self) -> BTreeMap<R::Key, &R> {
-        by_key(&self.records)
-    }
-
     /// The lines whose keys no further line may bear.
     pub(super) fn into_settled(self) -> HashMap<R::Key, R> {
         let settled = self.records.into_iter().filter(Link::is_final);

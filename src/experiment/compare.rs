@@ -11,6 +11,7 @@ use itertools::{EitherOrBoth, Itertools};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::chain::by_key;
 use super::contents::Contents;
 use super::error::RunError;
 use super::link::Link;
@@ -22,8 +23,8 @@ pub fn digest(contents: &Contents) -> Result<String, RunError> {
     let mut sum = Sum::default();
     sum.update(contents.plan.dataset.items_sha256.as_bytes());
     sum.update(b"\n");
-    add(&mut sum, &contents.searches.by_key())?;
-    add(&mut sum, &contents.calls.by_key())?;
+    add(&mut sum, &by_key(&contents.searches.records))?;
+    add(&mut sum, &by_key(&contents.calls.records))?;
     add(&mut sum, &contents.outcomes())?;
     Ok(sum.finish())
 }

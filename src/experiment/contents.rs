@@ -97,7 +97,7 @@ impl Contents {
 
     /// Each item's last line; only that one counts where an item errored and was tried again.
     pub fn outcomes(&self) -> BTreeMap<ItemKey, &ItemLine> {
-        self.items.by_key()
+        chain::by_key(&self.items.records)
     }
 }
 

@@ -6,7 +6,6 @@ use std::path::Path;
 use fs_err::File;
 
 use super::appender::{Appender, lock, open};
-use super::chain::Chain;
 use super::contents::Contents;
 use super::error::RunError;
 use super::line::Hasher;
@@ -75,7 +74,7 @@ impl Directory {
         let contents = Contents::read(path)?;
         let results = verify::check_results(&contents)?;
         plan.keep_to(&contents.plan, &path.join(plan::FILE), true)?;
-        let finished_items = contents.items.by_key().into_values();
+        let finished_items = contents.outcomes().into_values();
         let n_finished = finished_items.filter(|item| item.error().is_none()).count();
         let n_items = contents.plan.dataset.items.len() * contents.plan.runs as usize;
         let is_complete = results.is_some() && n_finished == n_items;
@@ -84,11 +83,13 @@ impl Directory {
             // It must not come back beside lines that it does not cover.
             outside::sync_directory(path)?;
         }
-        let searches = searches.map(|file| append(file, &contents.searches));
+        // The hashes of a run need no key.
+        let plain = Hasher::default;
+        let searches = searches.map(|file| Appender::behind(file, &contents.searches, plain()));
         Ok(Directory {
             searches: searches.transpose()?,
-            calls: append(calls, &contents.calls)?,
-            items: append(items, &contents.items)?,
+            calls: Appender::behind(calls, &contents.calls, plain())?,
+            items: Appender::behind(items, &contents.items, plain())?,
             finished: Finished {
                 searches: contents.searches.into_settled(),
                 calls: contents.calls.into_settled(),
@@ -117,11 +118,6 @@ impl Logs {
             calls,
         })
     }
-}
-
-/// Appends to a run's log, whose hashes need no key.
-fn append<R: Link>(file: File, chain: &Chain<R>) -> Result<Appender<R>, RunError> {
-    Appender::behind(file, chain, Hasher::default())
 }
 
 /// Whether a directory holds nothing but what a creation leaves that was cut off before the plan stood.

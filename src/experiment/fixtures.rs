@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::chain::by_key;
 use super::compare::compare_all;
 use super::contents::Contents;
 use super::directory::Directory;
@@ -293,8 +294,9 @@ pub fn write_results(path: &Path, elapsed_ms: u64) -> Result<Results, RunError> 
 pub fn all_differences(left: &Path, right: &Path) -> Vec<String> {
     let [left, right] = [left, right].map(|path| Contents::read(path).unwrap());
     let words = ["only in the first run", "only in the second run"];
-    let searches = compare_all(&left.searches.by_key(), &right.searches.by_key(), words);
-    let calls = compare_all(&left.calls.by_key(), &right.calls.by_key(), words);
+    let searches =
+        compare_all(&by_key(&left.searches.records), &by_key(&right.searches.records), words);
+    let calls = compare_all(&by_key(&left.calls.records), &by_key(&right.calls.records), words);
     let items = compare_all(&left.outcomes(), &right.outcomes(), words);
     [searches, calls, items].map(Result::unwrap).concat()
 }

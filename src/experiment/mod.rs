@@ -12,7 +12,6 @@
 pub mod appender;
 pub mod case;
 pub mod chain;
-pub mod clock;
 pub mod compare;
 pub mod contents;
 pub mod directory;
@@ -39,3 +38,8 @@ pub mod whole_file;
 pub(crate) mod fixtures;
 #[cfg(test)]
 mod schemas;
+
+/// Now, in UTC to the second (RFC 3339), as in `2026-03-01T09:30:00Z`: the wall clock as the run directory spells it.
+pub fn utc_now() -> String {
+    humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string()
+}

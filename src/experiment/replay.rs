@@ -76,9 +76,9 @@ pub fn replay(
     let (made, now) = (Vec::from_iter(calls), Vec::<ItemLine>::from_iter(answers));
     let searched = Vec::<SearchLine>::from_iter(searches);
     let items: HashSet<_> = wanted.iter().map(|item| (item.run(), item.item())).collect();
-    let mut logged = contents.calls.by_key();
+    let mut logged = by_key(&contents.calls.records);
     logged.retain(|key, _| items.contains(&(key.run, &*key.item)));
-    let mut found = contents.searches.by_key();
+    let mut found = by_key(&contents.searches.records);
     found.retain(|key, _| items.contains(&(key.run, &*key.item)));
     let was = wanted.iter().map(|item| (item.key(), *item)).collect();
     let words = ["in the log, but the replay did not make it", "not in the log"];

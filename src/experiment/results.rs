@@ -9,10 +9,9 @@ use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::clock;
 use super::contents::Contents;
 use super::error::RunError;
-use super::{versions, whole_file};
+use super::{utc_now, versions, whole_file};
 use crate::digest::sha256;
 use crate::outside;
 use crate::record::{CallLine, Parse, Schema, Usage, is_default};
@@ -143,7 +142,7 @@ impl Results {
         let mut results = Results::of(contents);
         results.figures = figures;
         results.elapsed_ms = elapsed_ms;
-        results.finished_at = clock::utc_now();
+        results.finished_at = utc_now();
         results.head = results.computed_head()?;
         whole_file::write_private(&contents.path.join(FILE), results.text()?.as_bytes())?;
         Ok(results)

@@ -4,13 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::clock;
 use super::exemplars::{ExemplarPlan, Shown};
 use super::library::Shared;
 use super::models::Models;
 use super::plan::{CorpusPlan, DatasetPlan, EnginePlan, Found, Host, HostPlan, MemberPlan, Plan};
 use super::spec::Spec;
-use super::{texts, versions};
+use super::{texts, utc_now, versions};
 use crate::data::{self, DEMO_PATH, Dataset, Item};
 use crate::diagnosis::Failure;
 use crate::hub::DatasetCard;
@@ -170,7 +169,7 @@ impl Spec {
             schema: Schema,
             found,
             asked: Some(Box::new(self.whole(models)?)),
-            host: Host { created_at: clock::utc_now(), engine, machine: host() },
+            host: Host { created_at: utc_now(), engine, machine: host() },
         };
         let notices = dataset.notices.into_iter().chain(plan.unrepeatable());
         let run = Run {

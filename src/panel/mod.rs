@@ -1,7 +1,6 @@
 //! A panel of agents, each on a local model or a remote endpoint: makes their calls, and records them with what was read of the answers.
 
 pub mod backbone;
-mod decoding;
 mod error;
 pub mod memory;
 pub mod recorder;
@@ -18,7 +17,9 @@ pub mod seed;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-pub use self::decoding::DecodingMode;
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
 pub use self::error::PanelError;
 use self::recorder::Recorder;
 pub use self::responder::Responder;
@@ -41,6 +42,31 @@ pub struct Panel {
     pub stop: Arc<AtomicBool>,
     /// Answers searches; `None` where the system makes none.
     pub retriever: Option<Arc<dyn Retrieve>>,
+}
+
+/// How the completions of a run are decoded: under the grammars of its system, as JSON objects, or as free text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DecodingMode {
+    /// Constrained decoding: a grammar holds every completion to what the system reads
+    #[default]
+    #[value(alias = "constrained")]
+    Grammar,
+    /// Any JSON object where MedAgentBoard asks for one (its JSON mode), free text elsewhere
+    Json,
+    /// Free text everywhere
+    Text,
+}
+
+impl DecodingMode {
+    /// As in «constrained text».
+    pub fn adjective(self) -> &'static str {
+        match self {
+            DecodingMode::Grammar => "constrained",
+            DecodingMode::Json => "JSON-mode",
+            DecodingMode::Text => "free",
+        }
+    }
 }
 
 /// How every call of a panel is made.

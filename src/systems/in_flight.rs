@@ -1,7 +1,9 @@
 //! Works on many items at once, each on its own thread, so that a protocol is straight-line code and the engines' batches are full.
 
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::thread::ScopedJoinHandle;
 
 /// Works on `jobs`, in order, `threads` of them at a time; starts no more when one fails or `stop` is set. Those in flight are finished
 /// first.
@@ -25,14 +27,9 @@ pub fn run_all<J: Send, E: Send>(
     };
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
-        let mut first = Ok(());
-        for worker in workers {
-            match worker.join() {
-                Ok(result) => first = first.and(result),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        first
+        let ended = workers.into_iter().map(ScopedJoinHandle::join);
+        let ended = ended.map(|one| one.unwrap_or_else(|panic| resume_unwind(panic)));
+        ended.fold(Ok(()), Result::and)
     })
 }
 

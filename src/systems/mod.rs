@@ -16,7 +16,6 @@ pub mod medmad;
 pub mod medreflex;
 pub mod messages;
 pub mod opinion;
-pub mod permutation;
 #[cfg(test)]
 mod planted;
 mod quote;

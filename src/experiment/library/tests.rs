@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use crate::experiment::chain::by_key;
 use crate::experiment::contents::Contents;
 use crate::experiment::directory::Directory;
 use crate::experiment::error::RunError;
@@ -77,7 +78,7 @@ fn what_a_call_quotes_is_put_back_and_times_do_not_count() {
         step: place.step,
     };
     let template = contents.plan.corpus.as_ref().unwrap().passage.as_str();
-    let searches = contents.searches.by_key();
+    let searches = by_key(&contents.searches.records);
     let text = |part: &Part| match part {
         Part::Text(text) => text.clone(),
         Part::Passages { passages: place } => passages(template, searches[&key(*place)]),

@@ -1,6 +1,8 @@
 //! `--set KEY=VALUE`: a setting of the system, an agent's model, how an agent samples.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+
+use itertools::Itertools;
 
 use crate::diagnosis::Failure;
 use crate::panel::SamplingChoice;
@@ -20,11 +22,11 @@ pub struct Set {
 impl Set {
     pub fn of(given: &[String]) -> Result<Set, Failure> {
         let mut set = Set::default();
-        let mut keys = BTreeSet::new();
-        for (key, value) in pairs(given)? {
-            if !keys.insert(key.clone()) {
-                return Err(Failure::usage(format!("--set {key} is given twice"), "give it once"));
-            }
+        let given = pairs(given)?;
+        if let Some((key, _)) = given.iter().duplicates_by(|(key, _)| key).next() {
+            return Err(Failure::usage(format!("--set {key} is given twice"), "give it once"));
+        }
+        for (key, value) in given {
             let Some(slot) = key.strip_prefix("slot.") else {
                 set.settings.insert(key, value.into());
                 continue;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use super::terms::TfIdf;
 use super::{Exemplar, Exemplars};
 use crate::data::Note;
 use crate::digest::sha256;
@@ -100,7 +101,10 @@ impl Exemplars {
                 return order.filter(|place| places.binary_search(place).is_ok()).collect();
             }
             Ranking::Sentences => self.sentence_scores(note),
-            Ranking::Tfidf => self.tfidf().scores(&note.text),
+            Ranking::Tfidf => {
+                let texts = self.notes.iter().map(|exemplar| exemplar.note.text.as_str());
+                self.tfidf.get_or_init(|| TfIdf::new(texts)).scores(&note.text)
+            }
         };
         places.sort_by(|one, other| scores[*other].total_cmp(&scores[*one]));
         places

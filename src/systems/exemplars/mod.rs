@@ -65,11 +65,6 @@ impl Exemplars {
         places.filter(|place| is_other(&self.notes[*place])).collect()
     }
 
-    fn tfidf(&self) -> &TfIdf {
-        let texts = self.notes.iter().map(|exemplar| exemplar.note.text.as_str());
-        self.tfidf.get_or_init(|| TfIdf::new(texts))
-    }
-
     /// For every exemplar, the TF-IDF cosine of its wrong sentence and the note's sentence most similar to it; 0 where it has none.
     fn sentence_scores(&self, note: &Note) -> Vec<f64> {
         let wrong = self.notes.iter().map(Exemplar::error);

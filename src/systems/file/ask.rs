@@ -69,7 +69,7 @@ impl Staged {
     ) -> Result<Vec<Asked<ParsedReply>>, PanelError> {
         let item = case.task.item;
         let agents = self.agents(stage);
-        let samples = self.settings.samples.unwrap_or(1);
+        let samples = self.settings.samples.unwrap_or(1) as u32;
         let (role, round) = match item {
             Item::Question(_) => {
                 (transcript.role(agents.len() * samples as usize), transcript.steps)

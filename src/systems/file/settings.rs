@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::ask::Staged;
 use super::schema::SystemFile;
@@ -24,24 +24,18 @@ pub struct Settings {
     pub decoding: Decoding,
     /// Exemplars in a prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[serde(deserialize_with = "some::<0, 64, _>")]
-    pub shots: Option<u32>,
+    #[serde(deserialize_with = "whole::<0, 64, _, _>")]
+    pub shots: Option<u64>,
     /// Draws of each call.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[serde(deserialize_with = "some::<1, 100, _>")]
-    pub samples: Option<u32>,
+    #[serde(deserialize_with = "whole::<1, 100, _, _>")]
+    pub samples: Option<u64>,
     /// How exemplars are ranked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub choice: Option<Ranking>,
     /// The stages', or the models' own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperatures: Option<Temperatures>,
-}
-
-fn some<'de, const MIN: u64, const MAX: u64, D: Deserializer<'de>>(
-    value: D,
-) -> Result<Option<u32>, D::Error> {
-    whole::<MIN, MAX, D, u32>(value).map(Some)
 }
 
 impl SystemFile {
@@ -84,7 +78,7 @@ impl config::Settings for Filed {
             (asked.count() as u32).saturating_mul(stage.rounds * stage.tries)
         });
         let calls = calls.fold(0_u32, u32::saturating_add);
-        calls.saturating_mul(self.settings.samples.unwrap_or(1))
+        calls.saturating_mul(self.settings.samples.unwrap_or(1) as u32)
     }
 
     fn build(&self, given: &Given<'_>) -> Built {

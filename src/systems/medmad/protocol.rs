@@ -8,9 +8,9 @@ use super::settings::Settings;
 use super::vote::{rationale, weights};
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet};
+use crate::random::SplitMix64;
 use crate::record::{Grammar, ItemLine, Message, RoundLine, Stage};
 use crate::systems::case::{Case, Step, Verdict};
-use crate::systems::permutation::permutation;
 use crate::systems::vote::{consensus, of_whole, round_line, vote};
 use crate::systems::{System, Task};
 
@@ -115,6 +115,19 @@ fn stage(round: u32) -> Stage {
     if round == 0 { Stage::Initial } else { Stage::Round }
 }
 
+/// The order in which `n` agents appear: doctor `i` is agent `permutation[i]`. Uniform over all `n!`.
+///
+/// The caller derives `seed` from (run seed, dataset, item, run, round), so that the labels change
+/// from round to round and come out the same when the round runs again.
+fn permutation(seed: u64, n: usize) -> Vec<usize> {
+    let mut random = SplitMix64::new(seed);
+    let mut order: Vec<usize> = (0..n).collect();
+    for last in (1..n).rev() {
+        order.swap(last, random.below(last as u64 + 1) as usize);
+    }
+    order
+}
+
 /// As the log has them: the one brief of all, or each agent's own, a line between two.
 fn together(mut briefs: Vec<String>) -> String {
     briefs.dedup();
@@ -127,6 +140,9 @@ fn answers(records: &[Record]) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use super::permutation;
     use crate::panel::scripted::Script;
     use crate::systems::SystemConfig;
     use crate::systems::scripted::{answer, question};
@@ -174,5 +190,28 @@ mod tests {
             1,
             "two agree and are shown alike"
         );
+    }
+
+    #[test]
+    fn every_permutation_is_as_likely() {
+        let mut counts = BTreeMap::new();
+        for seed in 0..6000 {
+            *counts.entry(permutation(seed, 3)).or_insert(0) += 1;
+        }
+        assert_eq!(counts.len(), 6);
+        // Five standard deviations of a binomial with p = 1/6.
+        for (order, count) in counts {
+            assert!((856..=1144).contains(&count), "{order:?}: {count}");
+        }
+    }
+
+    #[test]
+    fn small_panels_and_repetition() {
+        assert_eq!(permutation(7, 0), [0; 0]);
+        assert_eq!(permutation(7, 1), [0]);
+        assert_eq!(permutation(7, 10), permutation(7, 10));
+        let mut sorted = permutation(u64::MAX, 10);
+        sorted.sort();
+        assert_eq!(sorted, (0..10).collect::<Vec<_>>());
     }
 }

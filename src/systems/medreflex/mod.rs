@@ -3,7 +3,6 @@
 
 pub mod answer;
 mod conclusion;
-pub mod evidence;
 mod protocol;
 pub mod review;
 pub mod settings;

@@ -38,6 +38,9 @@ const EVAL: Published = Published { agent: "eval", temperature: 1.0, max_tokens:
 const REFLEX: Published = Published { agent: "reflex", temperature: 0.1, max_tokens: 512 };
 const PARSER: Published = Published { agent: "parser", temperature: 0.0, max_tokens: 512 };
 
+/// Characters of the longest prompt without note, steps and passages.
+const FRAME_CHARS: usize = 2600;
+
 pub(super) struct Work<'a> {
     pub(super) system: &'a MedReflex,
     pub(super) case: Case<'a, Note>,
@@ -96,7 +99,7 @@ impl System for MedReflex {
         });
         // The parser reads the note twice, the second time with its sentences numbered.
         let note = 2 * note.text.chars().count() + 4 * note.sentences.len();
-        Some(self.texts.fixed_chars() + note + passages + steps + reflexions)
+        Some(FRAME_CHARS + note + passages + steps + reflexions)
     }
 }
 

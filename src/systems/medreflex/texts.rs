@@ -108,23 +108,6 @@ impl Texts {
         self.messages(view, &fill(&self.prompts.parser, &[("numbered", &numbered)]))
     }
 
-    /// Characters of the longest prompt without note, steps and passages, at most.
-    pub fn fixed_chars(&self) -> usize {
-        let tasks = [
-            self.prompts.react.len()
-                + self.prompts.instructions.len()
-                + self.prompts.actions_object.len(),
-            self.prompts.eval.len(),
-            self.prompts.reflex.len()
-                + self.prompts.instructions.len()
-                + self.prompts.reviews.len(),
-            self.prompts.parser.len(),
-        ];
-        let (head, tail) = self.frame();
-        let frame = self.prompts.system.len() + head.len() + tail.len();
-        frame + tasks.into_iter().max().unwrap_or(0)
-    }
-
     fn messages(&self, view: View<'_>, task: &str) -> Vec<Message> {
         let memory = match view.memory {
             [] => self.prompts.no_memory.clone(),
