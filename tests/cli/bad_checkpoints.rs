@@ -154,7 +154,7 @@ fn a_chat_template_that_refuses_the_messages() {
     outcome.refused(
         1,
         &[
-            "1 of 1 items errored, the first of them q1: the chat template of ",
+            "1 of 1 item errored, the first of them q1: the chat template of ",
             "refuses these messages: no system role, please",
         ],
     );
@@ -180,7 +180,7 @@ fn numbers_that_are_not_finite_are_an_error_of_the_item_and_of_every_command() {
     let (scratch, run) = run_harmed(break_final_norm);
     let broken =
         "the model llama computed numbers that are not finite (NaN or infinity) at position";
-    run.refused(1, &["1 of 1 items errored", broken]);
+    run.refused(1, &["1 of 1 item errored", broken]);
     let items = std::fs::read_to_string(scratch.path("out").join("items.jsonl")).unwrap();
     assert!(items.contains("not finite"), "{items}");
     for command in [

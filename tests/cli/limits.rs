@@ -34,7 +34,7 @@ fn a_prompt_beyond_the_context_is_an_error_with_counts_and_the_run_goes_on() {
         &[
             "1 of 3 items errored, the first of them 2: a prompt of ",
             " tokens leaves no room in the context of 4096",
-            "hint: `wardround resume out` goes on",
+            "hint: `wardround resume out` tries them again",
         ],
     );
     let results_then = results(&scratch, "out");
@@ -66,7 +66,7 @@ fn a_request_beyond_the_pool_of_pages_is_an_error_that_more_memory_mends() {
     ended.refused(
         1,
         &[
-            "1 of 1 items errored, the first of them q1: a prompt of ",
+            "1 of 1 item errored, the first of them q1: a prompt of ",
             "pages of the KV cache, which has ",
         ],
     );
