@@ -25,7 +25,7 @@ pub fn create(directory: &Path) -> Result<Size, Failure> {
     let named: Vec<String> = escaped.chain(twins).collect();
     folder.problems.extend(named);
     if !folder.problems.is_empty() {
-        let problem = format!("{} holds what no bundle does:", directory.display());
+        let problem = format!("{} holds what a bundle must not hold:", directory.display());
         return Err(Failure::refused(problem + &folder.told()));
     }
     let names = Vec::from_iter(folder.files.keys());

@@ -81,7 +81,8 @@ pub struct RecipeVerb {
 fn known(name: &str) -> Result<String, String> {
     let is_own = of_paper(name).is_some() || built_in::text(name).is_some();
     let unknown = || Recipe::unknown(name).hint().unwrap_or_default();
-    (is_own || Path::new(name).is_file()).then(|| name.to_owned()).ok_or_else(unknown)
+    let is_file = name.ends_with(".toml") || Path::new(name).is_file();
+    (is_own || is_file).then(|| name.to_owned()).ok_or_else(unknown)
 }
 
 impl RecipeVerb {

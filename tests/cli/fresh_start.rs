@@ -148,7 +148,7 @@ fn a_model_is_made_listed_and_verified() {
         "smollm3-3b",
     ];
     assert_eq!(cards, expected);
-    assert_eq!(listed.stdout.matches("not here").count(), expected.len(), "{listed:#?}");
+    assert_eq!(listed.stdout.matches("  no    ").count(), expected.len(), "{listed:#?}");
 }
 
 #[test]
