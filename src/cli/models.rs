@@ -110,8 +110,7 @@ fn list(options: &HubOptions) -> Result<(), Failure> {
         .text("kind", kind)
         .number("GB", gigabytes)
         .text("licence", |card| card.licence.name.clone() + if card.gated { ", gated" } else { "" })
-        .text("here", is_here)
-        .text("repository", |card| &card.repository);
+        .text("here", is_here);
     terminal::show(&[table.build()])
 }
 

@@ -23,7 +23,7 @@ const INDENT: &str = "\u{a0}\u{a0}";
 /// Spaces between columns.
 const GAP: u16 = 2;
 /// A word of a text is broken only where it is longer.
-const LONGEST_WORD: usize = 24;
+const LONGEST_WORD: usize = 30;
 /// Characters of a cell that are shown: Markdown and the other formats have all.
 const LONGEST_CELL: usize = 1000;
 /// Of a terminal that does not say.
@@ -130,6 +130,7 @@ impl Screen {
     }
 
     fn folded(self, text: String) -> String {
+        let text = text.replace(" %", "\u{a0}%");
         Grid { headings: Vec::new(), kinds: vec![Kind::Text], rows: vec![vec![text]] }
             .draw(self.width)
     }
@@ -207,8 +208,7 @@ impl Grid {
 
 /// A text on one line that no terminal obeys.
 fn shown(text: &str) -> String {
-    let text = console::obeyed_by_none(text).replace(['\n', '\t', BOLD, PLAIN], " ");
-    text.replace(" %", "\u{a0}%")
+    console::obeyed_by_none(text).replace(['\n', '\t', BOLD, PLAIN], " ")
 }
 
 /// A mean with its spread, and what stands in brackets, is folded as one word.
