@@ -31,17 +31,15 @@ pub enum ItemLine {
 
 impl ItemLine {
     pub fn run(&self) -> u32 {
-        match self {
-            ItemLine::Answer(record) => record.run,
-            ItemLine::Note(record) => record.run,
-        }
+        let (ItemLine::Answer(AnswerLine { run, .. }) | ItemLine::Note(NoteLine { run, .. })) =
+            self;
+        *run
     }
 
     pub fn item(&self) -> &str {
-        match self {
-            ItemLine::Answer(record) => &record.item,
-            ItemLine::Note(record) => &record.item,
-        }
+        let (ItemLine::Answer(AnswerLine { item, .. }) | ItemLine::Note(NoteLine { item, .. })) =
+            self;
+        item
     }
 
     /// `None` of a note.
@@ -98,10 +96,9 @@ impl ItemLine {
 
     /// Why the item was not finished; it counts as wrong, and a resumed run tries it again.
     pub fn error(&self) -> Option<&str> {
-        match self {
-            ItemLine::Answer(record) => record.error.as_deref(),
-            ItemLine::Note(record) => record.error.as_deref(),
-        }
+        let (ItemLine::Answer(AnswerLine { error, .. }) | ItemLine::Note(NoteLine { error, .. })) =
+            self;
+        error.as_deref()
     }
 }
 

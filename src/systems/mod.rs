@@ -18,7 +18,6 @@ pub mod messages;
 pub mod opinion;
 #[cfg(test)]
 mod planted;
-mod quote;
 pub mod reading;
 pub mod reconcile;
 #[cfg(test)]

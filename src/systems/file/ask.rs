@@ -2,19 +2,20 @@
 
 use std::sync::Arc;
 
+use super::check::{OF_NOTE, OF_QUESTION};
 use super::prompt::Reasons;
 use super::reply::ParsedReply;
 use super::schema::{PROMPT, ReplyKind, Stage, SystemFile, YES_NO};
 use super::settings::Settings;
 use super::transcript::Transcript;
-use crate::data::{Choice, Item, ItemKind, Note};
+use crate::data::{Choice, Item, ItemKind};
 use crate::diagnosis::Failure;
 use crate::panel::{Asked, Call, PanelError};
 use crate::prompts::fill;
 use crate::record::{self, FinishReason, ItemLine, Message};
 use crate::systems::case::{Case, Step};
 use crate::systems::config::Given;
-use crate::systems::exemplars::{Exemplar, Exemplars, Selection};
+use crate::systems::exemplars::{Exemplars, Selection};
 use crate::systems::medreflex::settings::Temperatures;
 use crate::systems::messages::{messages, numbered, option_lines};
 use crate::systems::opinion::note_line;
@@ -68,7 +69,9 @@ impl Staged {
         transcript: &Transcript,
     ) -> Result<Vec<Asked<ParsedReply>>, PanelError> {
         let item = case.task.item;
-        let agents = self.agents(stage);
+        // In panel order.
+        let agents = self.file.agents.iter().map(String::as_str).enumerate();
+        let agents: Vec<_> = agents.filter(|(_, agent)| stage.asks(agent)).collect();
         let samples = self.settings.samples.unwrap_or(1) as u32;
         let (role, round) = match item {
             Item::Question(_) => {
@@ -104,12 +107,6 @@ impl Staged {
         Ok(asked)
     }
 
-    /// The agents that a stage asks, each with its place in the panel.
-    fn agents(&self, stage: &Stage) -> Vec<(usize, &str)> {
-        let agents = self.file.agents.iter().map(String::as_str).enumerate();
-        agents.filter(|(_, agent)| stage.asks(agent)).collect()
-    }
-
     fn messages(
         &self,
         stage: &Stage,
@@ -117,24 +114,27 @@ impl Staged {
         agent: &str,
         transcript: &Transcript,
     ) -> Vec<Message> {
-        let mut values: Vec<(&str, String)> =
-            vec![("agent", agent.to_owned()), ("said", transcript.said.join("\n\n"))];
-        match item {
+        let (agent, said) = (agent.to_owned(), transcript.said.join("\n\n"));
+        let mut values: Vec<(&str, String)> = match item {
             Item::Question(question) => {
-                values.push(("question", question.question.clone()));
-                values.push(("options", option_lines(question)));
+                let told = [question.question.clone(), option_lines(question), agent, said];
+                OF_QUESTION.into_iter().zip(told).collect()
             }
             Item::Note(note) => {
                 let id = transcript.finding.opinion.sentence_id;
                 let sentence = id.and_then(|id| note.sentences.get(id)).cloned();
-                values.push(("note", numbered(note)));
-                values.push(("text", note.text.clone()));
-                values.push(("id", id.map_or(String::new(), |id| id.to_string())));
-                values.push(("sentence", sentence.unwrap_or_default()));
-                if stage.exemplars.is_some() {
-                    values.extend(self.reasons.blocks(stage, &self.shots(stage, note)));
-                }
+                let id = id.map_or(String::new(), |id| id.to_string());
+                let (note, text) = (numbered(note), note.text.clone());
+                let told = [note, text, id, sentence.unwrap_or_default(), agent, said];
+                OF_NOTE.into_iter().zip(told).collect()
             }
+        };
+        if let (Item::Note(note), Some(kinds), Some(ranking)) =
+            (item, stage.exemplars, self.settings.choice)
+        {
+            let shots = self.settings.shots.unwrap_or(0) as usize;
+            let selection = Selection { ranking, shots, kinds, drawn_from: stage.drawn_from };
+            values.extend(self.reasons.blocks(stage, &self.exemplars.shots(note, &selection)));
         }
         // Of a stage that was left out, nothing.
         values.extend(self.file.stages.iter().map(|one| {
@@ -160,16 +160,6 @@ impl Staged {
         let of_yes_no = || self.file.texts.get(&format!("{name}{YES_NO}"));
         let text = is_yes_no.then(of_yes_no).flatten().or_else(|| self.file.texts.get(name));
         text.map_or("", String::as_str)
-    }
-
-    /// The exemplars that a stage shows with a note.
-    fn shots(&self, stage: &Stage, note: &Note) -> Vec<&Exemplar> {
-        let (Some(kinds), Some(ranking)) = (stage.exemplars, self.settings.choice) else {
-            return Vec::new();
-        };
-        let shots = self.settings.shots.unwrap_or(0) as usize;
-        self.exemplars
-            .shots(note, &Selection { ranking, shots, kinds, drawn_from: stage.drawn_from })
     }
 }
 

@@ -6,9 +6,9 @@ use crate::data::ItemKind;
 use crate::diagnosis::Failure;
 use crate::prompts::placeholders;
 
-/// What prompts may quote of their item and of what was said of it.
-const OF_NOTE: [&str; 6] = ["note", "text", "id", "sentence", "agent", "said"];
-const OF_QUESTION: [&str; 4] = ["question", "options", "agent", "said"];
+/// What prompts may quote of their item and of what was said of it, as `ask.rs` fills it in.
+pub(super) const OF_NOTE: [&str; 6] = ["note", "text", "id", "sentence", "agent", "said"];
+pub(super) const OF_QUESTION: [&str; 4] = ["question", "options", "agent", "said"];
 /// Of both, what by itself shows nothing of an item.
 const NOT_SHOWN: [&str; 3] = ["id", "options", "agent"];
 const OF_EXAMPLE: [&str; 7] = ["number", "note", "reason", "verdict", "answer", "wrong", "right"];
