@@ -182,11 +182,16 @@ inline float emulator::float_from_half(unsigned short half) {
 }
 #endif
 inline double __dmul_rn(double a, double b) { return a * b; }
+inline double __dadd_rn(double a, double b) { return a + b; }
+inline double __dsub_rn(double a, double b) { return a - b; }
+inline double __ddiv_rn(double a, double b) { return a / b; }
 
 inline unsigned __float_as_uint(float value) { return __builtin_bit_cast(unsigned, value); }
 inline int __float_as_int(float value) { return __builtin_bit_cast(int, value); }
 inline float __uint_as_float(unsigned bits) { return __builtin_bit_cast(float, bits); }
 inline float __int_as_float(int bits) { return __builtin_bit_cast(float, bits); }
+inline long long __double_as_longlong(double value) { return __builtin_bit_cast(long long, value); }
+inline double __longlong_as_double(long long bits) { return __builtin_bit_cast(double, bits); }
 
 inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 inline int __clz(int bits) { return bits == 0 ? 32 : __builtin_clz(static_cast<unsigned>(bits)); }

@@ -18,6 +18,7 @@ struct Opaque {
         requires std::is_arithmetic_v<T>
     constexpr Opaque(T value) : value(static_cast<float>(value)) {}
 
+    constexpr explicit operator double() const { return value; }
     constexpr Opaque operator-() const { return -value; }
     friend constexpr bool operator==(Opaque, Opaque) = default;
     friend constexpr auto operator<=>(Opaque, Opaque) = default;

@@ -11,7 +11,7 @@ constexpr int VALUE_ROWS = 32, VALUE_PART = 64;
 // What is the same for all of a step's rows.
 struct Layout {
     const unsigned *positions, *sequences, *tables;
-    int table_stride, heads, kv_heads, head_dim, dim;
+    int table_stride, heads, kv_heads, head_dim, dim, turned;
 
     __device__ __forceinline__ size_t page(unsigned position, unsigned sequence) const {
         return load_past_l1(tables + static_cast<size_t>(sequence) * table_stride + position / PAGE);
@@ -54,7 +54,7 @@ __device__ __forceinline__ void store_values(const float *qkv, const Layout &lay
 // From qkv [rows][heads + 2·kv_heads][head_dim] to q_out [rows][heads][dim] and to pages, of one layer:
 // k_pages [page][kv_head][dim/32][32 positions][32], v_pages [page][kv_head][dim][32 positions]. `head_dim` is a
 // multiple of 4 up to 128 · STEPS, `dim` the same rounded up to 32; what is beyond `head_dim` stays as it is. `cosines` and
-// `sines` are [position][head_dim / 2]; component i turns with i + head_dim / 2. `tables` [sequence][table_stride]
+// `sines` are [position][turned], `turned` even and at most head_dim / 2; component i turns with i + turned. `tables` [sequence][table_stride]
 // holds page ids; these, positions and sequences must be there before a step's first kernel starts. The norms' weights
 // [head_dim] may be null, that of values where these are not taken in `blocks`, and so may `growth` [position], what turned queries are multiplied by. Rows that only fill a bucket write nothing. Each row's queries and keys have CTAs of their own, and so
 // have its values unless these are taken in `blocks`. Without heads of keys nothing goes to pages: queries are alone in their rows.
@@ -69,7 +69,8 @@ __device__ __forceinline__ void store(const float *qkv, const float *query_weigh
     if (more >= 0) {
         return store_values(qkv, layout, more * gridDim.x + blockIdx.x, gridDim.x, v_pages);
     }
-    const int head = blockIdx.y * HEADS + threadIdx.x / 32, half = head_dim / 2;
+    const int head = blockIdx.y * HEADS + threadIdx.x / 32;
+    const Pairs pairs = {head_dim / 2, layout.turned};
     if (head >= of_row) return;
     const float *own = qkv + (row * (heads + 2 * kv_heads) + head) * head_dim;
     // Where rows are many, most CTAs start when the heads are there: these are asked for first. Elsewhere all that no kernel writes
@@ -77,34 +78,34 @@ __device__ __forceinline__ void store(const float *qkv, const float *query_weigh
     Part<STEPS> part;
     if (blocks) {
         wait_for_inputs();
-        part = load<STEPS>(own, half);
+        part = load<STEPS>(own, pairs);
     }
     const unsigned position = load_past_l1(layout.positions + row), sequence = load_past_l1(layout.sequences + row);
     if (position == NOTHING) return;
     const bool is_query = head < heads, is_value = head >= heads + kv_heads;
     const float *norm = is_query ? query_weight : is_value ? value_weight : key_weight;
-    const size_t angle = static_cast<size_t>(position) * half;
-    const Part<STEPS> weight = norm != nullptr ? load<STEPS>(norm, half) : Part<STEPS>{};
-    const Angles<STEPS> angles = load<STEPS>(cosines + angle, sines + angle, half);
+    const size_t angle = static_cast<size_t>(position) * pairs.turned;
+    const Part<STEPS> weight = norm != nullptr ? load<STEPS>(norm, pairs) : Part<STEPS>{};
+    const Angles<STEPS> angles = load<STEPS>(cosines + angle, sines + angle, pairs.turned);
     const size_t page = layout.page(position, sequence);
     if (!blocks) {
         wait_for_inputs();
-        part = load<STEPS>(own, half);
+        part = load<STEPS>(own, pairs);
     }
-    if (norm != nullptr) normalise(part, weight, epsilon, half);
+    if (norm != nullptr) normalise(part, weight, epsilon, pairs.count);
     if (!is_value) turn(part, angles);
     if (is_query) {
         if (growth != nullptr) grow(part, growth[position]);
         Number *out = q_out + (row * heads + head) * dim;
-        write_pairs(part, half, [=](int at, float2 pair) { put(out + at, pair); });
+        write_pairs(part, pairs, [=](int at, float2 pair) { put(out + at, pair); });
         return;
     }
     const int kv_head = (head - heads) % kv_heads, slot = position % PAGE;
     const size_t start = (page * kv_heads + kv_head) * dim * PAGE;
     if (is_value) {
-        put_value(v_pages + start, part, half, slot);
+        put_value(v_pages + start, part, pairs, slot);
     } else {
-        put_key(k_pages + start, part, half, slot);
+        put_key(k_pages + start, part, pairs, slot);
     }
 }
 
@@ -116,10 +117,10 @@ __device__ __forceinline__ void store(const float *qkv, const float *query_weigh
         name(const float *qkv, const float *query_weight, const float *key_weight, const float *value_weight,          \
              float epsilon, const float *cosines, const float *sines, const float *growth,                                            \
              const unsigned *positions, const unsigned *sequences,                                                     \
-             const unsigned *tables, int table_stride, int heads, int kv_heads, int head_dim, int dim, int blocks,     \
-             Number *q_out, Number *k_pages, Number *v_pages) {                                                        \
+             const unsigned *tables, int table_stride, int heads, int kv_heads, int head_dim, int dim, int turned,     \
+             int blocks, Number *q_out, Number *k_pages, Number *v_pages) {                                                        \
         rotary::store<STEPS>(qkv, query_weight, key_weight, value_weight, epsilon, cosines, sines, growth,             \
-                      {positions, sequences, tables, table_stride, heads, kv_heads, head_dim, dim}, blocks != 0,       \
+                      {positions, sequences, tables, table_stride, heads, kv_heads, head_dim, dim, turned}, blocks != 0,       \
                       q_out, k_pages, v_pages);                                                                        \
     }                                                                                                                  \
     EMULATED_KERNEL(name)

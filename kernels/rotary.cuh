@@ -8,25 +8,34 @@ namespace rotary {
 
 constexpr int PAGE = 32;
 
-// A lane's part of a head of up to 128 · STEPS components: `first` of the lower half and their partners in the upper half. It holds
-// components 2·lane and 2·lane + 1 of each half head, and those 64 further on, STEPS times.
+// A head's pairs of components: those below `turned` with the ones `turned` further on, which turn together, and then the others, which
+// stay as they are, in the same way.
+struct Pairs {
+    int count, turned;
+
+    __device__ __forceinline__ int first(int pair) const { return pair < turned ? pair : turned + pair; }
+    __device__ __forceinline__ int second(int pair) const { return pair < turned ? turned + pair : count + pair; }
+};
+
+// A lane's part of a head of up to 128 · STEPS components: `first` of its pairs, and their partners. It holds pairs
+// 2·lane and 2·lane + 1, and those 64 further on, STEPS times.
 template <int STEPS>
 struct Part {
     float2 first[STEPS], second[STEPS];
 };
 
-// Where a lane's pair of components lies in a half head, and whether there is one.
+// The first of the two pairs that a lane holds at a time.
 __device__ __forceinline__ int pair_of_step(int step) { return (step * 32 + threadIdx.x % 32) * 2; }
 
 template <int STEPS>
-__device__ __forceinline__ Part<STEPS> load(const float *head, int half) {
+__device__ __forceinline__ Part<STEPS> load(const float *head, Pairs pairs) {
     Part<STEPS> part;
 #pragma unroll
     for (int step = 0; step < STEPS; ++step) {
         const int pair = pair_of_step(step);
-        const bool within = pair < half;
-        part.first[step] = within ? *reinterpret_cast<const float2 *>(head + pair) : make_float2(0.0f, 0.0f);
-        part.second[step] = within ? *reinterpret_cast<const float2 *>(head + half + pair) : make_float2(0.0f, 0.0f);
+        const bool within = pair < pairs.count;
+        part.first[step] = within ? *reinterpret_cast<const float2 *>(head + pairs.first(pair)) : make_float2(0.0f, 0.0f);
+        part.second[step] = within ? *reinterpret_cast<const float2 *>(head + pairs.second(pair)) : make_float2(0.0f, 0.0f);
     }
     return part;
 }
@@ -53,7 +62,7 @@ __device__ __forceinline__ void normalise(Part<STEPS> &part, const Part<STEPS> &
     }
 }
 
-// Turns component x of the lower half against its partner y by an angle.
+// Turns a component x against its partner y by an angle.
 __device__ __forceinline__ void turn(float &x, float &y, float cosine, float sine) {
     const float turned = __fsub_rn(__fmul_rn(x, cosine), __fmul_rn(y, sine));
     y = __fadd_rn(__fmul_rn(y, cosine), __fmul_rn(x, sine));
@@ -66,15 +75,15 @@ struct Angles {
     float2 cosines[STEPS], sines[STEPS];
 };
 
-// From tables of one position, [half] each.
+// From tables of one position, [turned] each; what is not turned stays.
 template <int STEPS>
-__device__ __forceinline__ Angles<STEPS> load(const float *cosines, const float *sines, int half) {
+__device__ __forceinline__ Angles<STEPS> load(const float *cosines, const float *sines, int turned) {
     Angles<STEPS> angles;
 #pragma unroll
     for (int step = 0; step < STEPS; ++step) {
         const int pair = pair_of_step(step);
-        const bool within = pair < half;
-        angles.cosines[step] = within ? *reinterpret_cast<const float2 *>(cosines + pair) : make_float2(0.0f, 0.0f);
+        const bool within = pair < turned;
+        angles.cosines[step] = within ? *reinterpret_cast<const float2 *>(cosines + pair) : make_float2(1.0f, 1.0f);
         angles.sines[step] = within ? *reinterpret_cast<const float2 *>(sines + pair) : make_float2(0.0f, 0.0f);
     }
     return angles;
@@ -112,13 +121,13 @@ __device__ __forceinline__ void keep_finite(Part<STEPS> &part) {
 
 // Gives `write` each pair of neighbours and the first one's place in the head.
 template <int STEPS, typename Write>
-__device__ __forceinline__ void write_pairs(const Part<STEPS> &part, int half, Write write) {
+__device__ __forceinline__ void write_pairs(const Part<STEPS> &part, Pairs pairs, Write write) {
 #pragma unroll
     for (int step = 0; step < STEPS; ++step) {
         const int pair = pair_of_step(step);
-        if (pair >= half) continue;
-        write(pair, part.first[step]);
-        write(half + pair, part.second[step]);
+        if (pair >= pairs.count) continue;
+        write(pairs.first(pair), part.first[step]);
+        write(pairs.second(pair), part.second[step]);
     }
 }
 
@@ -142,15 +151,15 @@ __device__ __forceinline__ int place_of_key(int at, int slot) { return at / 32 *
 __device__ __forceinline__ int place_of_value(int at, int slot) { return at * PAGE + slot; }
 
 template <class Number, int STEPS>
-__device__ __forceinline__ void put_key(Number *page, const Part<STEPS> &part, int half, int slot) {
-    write_pairs(part, half, [=](int at, float2 pair) { put(page + place_of_key(at, slot), pair); });
+__device__ __forceinline__ void put_key(Number *page, const Part<STEPS> &part, Pairs pairs, int slot) {
+    write_pairs(part, pairs, [=](int at, float2 pair) { put(page + place_of_key(at, slot), pair); });
 }
 
 // Finite, whatever it was.
 template <class Number, int STEPS>
-__device__ __forceinline__ void put_value(Number *page, Part<STEPS> &part, int half, int slot) {
+__device__ __forceinline__ void put_value(Number *page, Part<STEPS> &part, Pairs pairs, int slot) {
     keep_finite(part);
-    write_pairs(part, half, [=](int at, float2 pair) { put(page + place_of_value(at, slot), pair, PAGE); });
+    write_pairs(part, pairs, [=](int at, float2 pair) { put(page + place_of_value(at, slot), pair, PAGE); });
 }
 
 }  // namespace rotary

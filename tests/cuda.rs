@@ -16,8 +16,14 @@ use wardround::engine::{Completion, EngineOptions, Request, Sampling, Ticket};
 use wardround::model::{Family, WantedPrecision, WantedType};
 use wardround::ops::{Cpu, Cuda, Device, Quantisation, StoredType};
 
-const FAMILIES: [Family; 5] =
-    [Family::Gemma3, Family::Llama, Family::Ministral3, Family::Qwen3, Family::SmolLm3];
+const FAMILIES: [Family; 6] = [
+    Family::Gemma3,
+    Family::Llama,
+    Family::Ministral3,
+    Family::Qwen3,
+    Family::Qwen35,
+    Family::SmolLm3,
+];
 
 /// Every way to keep weights on a GPU.
 const KEPT: [Quantisation; 3] = [Quantisation::None, Quantisation::Q8_0, Quantisation::Q4K];
@@ -128,6 +134,12 @@ fn no_bit_of_ministral3_depends_on_the_step() {
 
 #[test]
 #[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
+fn no_bit_of_qwen35_depends_on_the_step() {
+    check_steps(Family::Qwen35);
+}
+
+#[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn no_bit_of_smollm3_depends_on_the_step() {
     check_steps(Family::SmolLm3);
 }
@@ -135,6 +147,17 @@ fn no_bit_of_smollm3_depends_on_the_step() {
 #[test]
 #[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn completions_do_not_depend_on_their_neighbours() {
+    check_neighbours(Family::Gemma3);
+}
+
+/// Three prompts begin alike, so that states are copied.
+#[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
+fn completions_with_states_do_not_depend_on_their_neighbours() {
+    check_neighbours(Family::Qwen35);
+}
+
+fn check_neighbours(family: Family) {
     let gpu = gpu();
     let sampling = Sampling {
         temperature: 0.8,
@@ -155,7 +178,7 @@ fn completions_do_not_depend_on_their_neighbours() {
             ..Request::default()
         })
         .collect();
-    let directory = common::synthetic(Family::Gemma3);
+    let directory = common::synthetic(family);
     let engine = |options: EngineOptions| {
         let decoder = load_on(&gpu, &directory, WantedPrecision::default());
         common::start(decoder, common::tokenizer(&directory), options, &gpu)

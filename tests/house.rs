@@ -97,7 +97,8 @@ const CAPS: &[(&str, usize)] = &[
     // 480 more: the delta rule (`delta_rule.rs`) and its states.
     // 175 more: Gemma 4: queries without keys, gates by columns, capped logits, steps of the rows that give logits.
     // 150 more: Gemma 4 on GPUs of NVIDIA: heads turned (`cuda/rotary.rs`), what is done number by number (`cuda/elements.rs`).
-    ("ops", 12620),
+    // 160 more: the delta rule on CUDA (`delta_rule.rs`), whose arithmetic is in `kernels/`.
+    ("ops", 12780),
     // 100 more: one type that prints ±, and the cells of a recipe that was stopped. What `report` says of them went below.
     // 30 more: the digest of equal runs; which prompts are the paper's only in part.
     // 15 more: a warning of each kind, what only one of two systems has, and no paper where there is none.

@@ -121,11 +121,6 @@ pub fn precision_of(
         let hint = "leave --dtype at auto, or take --device cpu";
         return Err(OpsError::refused(problem, hint).into());
     }
-    if machine == Machine::Cuda && config.delta.is_some() {
-        let family = config.family.name();
-        let problem = format!("no kernel computes the delta rule of {family} on a GPU yet");
-        return Err(OpsError::refused(problem, "take --device cpu, or candle-cuda").into());
-    }
     let refuses = match machine {
         Machine::Cpu => None,
         Machine::Cuda => (quantisation == Quantisation::Int8).then_some("a GPU"),

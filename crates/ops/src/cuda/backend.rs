@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use super::arguments::Arguments;
 use super::attention::Seen;
+use super::delta_rule::States;
 use super::driver::Function;
 use super::kernels::Epilogue;
 use super::launch::Launch;
@@ -35,8 +36,7 @@ impl Backend for Cuda {
     type Vector = Vector;
     type Rope = Rope;
     type Pages = Pages;
-    /// There are none: see [`Backend::states`].
-    type States = std::convert::Infallible;
+    type States = States;
     type Stage = Stage;
     type Step<'a> = Step;
 
@@ -93,6 +93,7 @@ impl Backend for Cuda {
             cosines: table(&angles.cosines)?,
             sines: table(&angles.sines)?,
             growth: rotation.growth.map(|_| table(&angles.growth)).transpose()?,
+            turned: rotation.inverse_frequencies.len(),
         })
     }
 
@@ -110,13 +111,12 @@ impl Backend for Cuda {
         })
     }
 
-    fn states(&self, _shape: StateShape, _slots: usize) -> Result<Self::States, OpsError> {
-        let problem = "no kernel computes the gated delta rule on a GPU yet".to_owned();
-        Err(OpsError::refused(problem, "take --device cpu"))
+    fn states(&self, shape: StateShape, slots: usize) -> Result<States, OpsError> {
+        self.new_states(shape, slots)
     }
 
-    fn copy_state(&self, states: &mut Self::States, _from: u32, _to: u32) {
-        match *states {}
+    fn copy_state(&self, states: &mut States, from: u32, to: u32) {
+        self.copy_slot(states, [from, to]);
     }
 
     fn buffer(&self, rows: usize, width: usize, numbers: Numbers) -> Result<Buffer, OpsError> {
@@ -307,20 +307,20 @@ impl Backend for Cuda {
         self.attend(Seen { queries: &queries.region, shape, step, layer: pages }, out);
     }
 
-    fn gate_heads(&self, _x: &mut Buffer, _gates: &Buffer) {
-        debug_assert!(false, "models with gated heads have states, which are refused");
+    fn gate_heads(&self, x: &mut Buffer, gates: &Buffer) {
+        self.gate(x, gates);
     }
 
     fn delta_rule(
         &self,
-        _projected: &mut Buffer,
-        _weights: &DeltaWeights<Vector>,
-        _shape: DeltaShape,
-        _step: Step,
-        states: LayerStates<&mut Self::States>,
-        _out: &mut Buffer,
+        projected: &mut Buffer,
+        weights: &DeltaWeights<Vector>,
+        shape: DeltaShape,
+        step: Step,
+        states: LayerStates<&mut States>,
+        out: &mut Buffer,
     ) {
-        match *states.states {}
+        self.recur(projected, weights, shape, step, states, out);
     }
 
     fn draw(

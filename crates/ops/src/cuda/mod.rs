@@ -9,6 +9,7 @@ mod attention;
 mod backend;
 mod bandwidth;
 mod cut;
+mod delta_rule;
 #[cfg_attr(not(feature = "cuda"), path = "emulated.rs")]
 mod driver;
 mod elements;
@@ -202,12 +203,13 @@ impl Buffer {
 #[derive(Debug)]
 pub struct Vector(Region);
 
-/// f32 `[positions][head_dim / 2]` each, and what queries are multiplied by, `[positions]`.
+/// f32 `[positions][turned]` each, of so many pairs of components, and what queries are multiplied by, `[positions]`.
 #[derive(Debug)]
 pub struct Rope {
     cosines: Region,
     sines: Region,
     growth: Option<Region>,
+    turned: usize,
 }
 
 /// Keys `[layer][page][kv_head][dim / 32][32 positions][32]` and values `[layer][page][kv_head][dim][32 positions]`,

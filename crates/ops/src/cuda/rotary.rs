@@ -60,6 +60,7 @@ impl Cuda {
             .int(kv_heads)
             .int(head_dim)
             .int(head_dim.next_multiple_of(32))
+            .int(rope.turned)
             .int(usize::from(blocks))
             .region(&queries.region)
             .address(pages[0])

@@ -43,19 +43,29 @@ struct Layout {
     /// Of texts, each row's.
     segments: usize,
     lengths: usize,
+    run_list: usize,
     tables: usize,
     /// Words of a table.
     stride: usize,
 }
 
 impl Layout {
-    fn of([rows, logit_rows, blocks, texts]: [usize; 4], stride: usize) -> Layout {
+    fn of([rows, logit_rows, blocks, texts, runs]: [usize; 5], stride: usize) -> Layout {
         // Pairs of words are read at once.
         let block_list = (3 * rows + logit_rows).next_multiple_of(2);
         let segments = block_list + 2 * blocks;
-        let (lengths, tables) = (segments + texts, segments + 2 * texts);
-        let (positions, sequences, indices) = (rows, 2 * rows, 3 * rows);
-        Layout { positions, sequences, indices, block_list, segments, lengths, tables, stride }
+        let (lengths, run_list) = (segments + texts, segments + 2 * texts);
+        Layout {
+            positions: rows,
+            sequences: 2 * rows,
+            indices: 3 * rows,
+            block_list,
+            segments,
+            lengths,
+            run_list,
+            tables: run_list + 4 * runs,
+            stride,
+        }
     }
 
     fn words(self, tables: usize) -> usize {
@@ -97,6 +107,9 @@ pub struct Step {
     /// Of texts: each row's segment, and its text's length.
     pub segments: u64,
     pub lengths: u64,
+    /// Of sequences with states: first row, end, where drafts begin, slot. A decoding step has as many as rows, some of no rows.
+    pub runs: u64,
+    pub run_count: usize,
     pub tables: u64,
     pub partial_sums: u64,
     pub partial_stats: u64,
@@ -130,7 +143,8 @@ impl Stage {
         let StepLimits { rows, logit_rows, positions } = limits;
         let stream: &Stream = &gpu.stream;
         let stride = chunk_slots(positions) * CHUNK / PAGE;
-        let largest = Layout::of([bucket(rows), bucket(logit_rows), rows, rows], stride);
+        let most = bucket(rows);
+        let largest = Layout::of([most, bucket(logit_rows), rows, rows, most], stride);
         let bytes = 4 * largest.words(logit_rows.max(1));
         let [sums, stats, tickets] = partial_bytes(shape, heads, limits);
         Ok(Stage {
@@ -183,7 +197,11 @@ impl Stage {
         };
         let slots = chunk_slots(last + 1);
         let stride = if is_decode { slots * CHUNK / PAGE } else { last / PAGE + 1 };
-        let counts = [padded, padded_logits, blocks.len(), rows.segments.len()];
+        let mut runs = runs(&rows);
+        if is_decode && !runs.is_empty() {
+            runs.resize(padded, [0; 4]);
+        }
+        let counts = [padded, padded_logits, blocks.len(), rows.segments.len(), runs.len()];
         let layout = Layout::of(counts, stride);
         self.pinned.await_upload();
         let mut words = Words(self.pinned.bytes_mut());
@@ -204,6 +222,7 @@ impl Stage {
             let of_rows = rows.sequences.iter().map(|text| lengths[*text as usize] as u32);
             words.put(layout.lengths, &of_rows.collect::<Vec<_>>());
         }
+        words.put(layout.run_list, runs.as_flattened());
         for (index, table) in rows.tables.iter().enumerate() {
             // Pages beyond the step's last position may be held already, and are not read.
             let read = &table[..table.len().min(stride)];
@@ -224,6 +243,8 @@ impl Stage {
             block_list: at(layout.block_list),
             segments: at(layout.segments),
             lengths: at(layout.lengths),
+            runs: at(layout.run_list),
+            run_count: runs.len(),
             tables: at(layout.tables),
             partial_sums: self.partial_sums.address(),
             partial_stats: self.partial_stats.address(),
@@ -258,6 +279,18 @@ impl Stage {
 fn blocks(sequences: &[u32], length: usize) -> Vec<[u32; 2]> {
     let blocks = crate::blocks(sequences, length).into_iter();
     blocks.map(|block| [block.start as u32, block.len() as u32]).collect()
+}
+
+/// The rows of each sequence where these have states; see [`Step::runs`].
+fn runs(rows: &Rows<'_>) -> Vec<[u32; 4]> {
+    if rows.states.is_empty() {
+        return Vec::new();
+    }
+    let run = |[first, count]: [u32; 2]| {
+        let own = rows.states[rows.sequences[first as usize] as usize];
+        [first, first + count, first + count - own.drafted, own.slot]
+    };
+    blocks(rows.sequences, usize::MAX).into_iter().map(run).collect()
 }
 
 pub struct Words<'a>(pub &'a mut [u8]);

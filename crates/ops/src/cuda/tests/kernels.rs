@@ -82,6 +82,7 @@ fn kernels_compute_by_intrinsics_that_nothing_is_contracted_of() {
     for name in [
         "attention",
         "attention_f32",
+        "delta_rule",
         "elements",
         "encoder",
         "matmul",

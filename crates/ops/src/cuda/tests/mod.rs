@@ -2,6 +2,7 @@
 //! f64, and against themselves in other company. `cargo test -p wardround-ops --features cuda-emulated --lib cuda`.
 
 mod attention;
+mod delta_rule;
 mod elements;
 #[cfg(not(feature = "cuda"))]
 mod graphs;
@@ -62,6 +63,8 @@ fn limits(rows: usize, logit_rows: usize, positions: usize) -> StepLimits {
 trait Host: Backend {
     /// Rows of `width` numbers; narrow ones are rounded on every machine.
     fn hold(&self, numbers: &[f32], width: usize, kind: Numbers) -> Self::Buffer;
+    /// Such rows in a buffer that is there.
+    fn fill(&self, buffer: &mut Self::Buffer, numbers: &[f32], width: usize);
     /// The first `rows` rows.
     fn numbers(&self, buffer: &Self::Buffer, rows: usize, kind: Numbers) -> Vec<f32>;
 }
@@ -76,6 +79,10 @@ impl Host for Cpu {
             buffer.rows_mut().flatten().for_each(|to| *to = round(*to));
         }
         buffer
+    }
+
+    fn fill(&self, buffer: &mut cpu::Buffer, numbers: &[f32], width: usize) {
+        *buffer = self.hold(numbers, width, Numbers::Wide);
     }
 
     fn numbers(&self, buffer: &cpu::Buffer, rows: usize, _kind: Numbers) -> Vec<f32> {
@@ -98,6 +105,13 @@ impl Host for Cuda {
         };
         self.stream.write(&buffer.region, 0, &bytes);
         buffer
+    }
+
+    fn fill(&self, buffer: &mut Buffer, numbers: &[f32], width: usize) {
+        assert!(width == buffer.width && buffer.is_wide);
+        // A graph finds it where it was, and reads rows that only fill a bucket.
+        buffer.set_rows(buffer.room());
+        self.stream.write(&buffer.region, 0, &bytes(numbers));
     }
 
     fn numbers(&self, buffer: &Buffer, rows: usize, kind: Numbers) -> Vec<f32> {

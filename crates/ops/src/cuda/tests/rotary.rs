@@ -10,6 +10,8 @@ struct Case {
     head_dim: usize,
     has_norms: bool,
     grows: bool,
+    /// Pairs of components that turn.
+    turned: usize,
 }
 
 impl Case {
@@ -32,7 +34,7 @@ impl Case {
             value: (self.kv_heads == 1).then(|| vector(4)),
             epsilon: 1e-6,
         });
-        let frequencies = (0..self.head_dim / 2).map(|pair| 0.8f32.powi(pair as i32));
+        let frequencies = (0..self.turned).map(|pair| 0.8f32.powi(pair as i32));
         let positions = sequences.limits().positions;
         let growth = self.grows.then_some(QueryGrowth { beta: 0.5, every: 3.0 });
         let rotation = Rotation { magnitude: 1.1, growth, ..Rotation::by(frequencies.collect()) };
@@ -71,16 +73,18 @@ fn heads_are_turned_as_on_the_cpu_and_lie_where_attention_looks() {
     let gpu = gpu();
     let cpu = Cpu::new(1).unwrap();
     let sequences = Sequences::new(&[70, 33, 5], 3);
-    for (head_dim, heads, kv_heads, has_norms) in [
-        (16, 3, 1, true),
-        (48, 4, 2, false),
-        (128, 4, 2, true),
-        (256, 3, 1, true),
-        (256, 4, 2, false),
-        (512, 3, 1, true),
-        (512, 4, 2, false),
+    for (head_dim, heads, kv_heads, has_norms, turned) in [
+        (16, 3, 1, true, 8),
+        (32, 4, 2, true, 4),
+        (48, 4, 2, false, 24),
+        (128, 4, 2, true, 64),
+        (256, 3, 1, true, 32),
+        (256, 3, 1, true, 128),
+        (256, 4, 2, false, 128),
+        (512, 3, 1, true, 256),
+        (512, 4, 2, false, 256),
     ] {
-        let case = Case { heads, kv_heads, head_dim, has_norms, grows: !has_norms };
+        let case = Case { heads, kv_heads, head_dim, has_norms, grows: !has_norms, turned };
         let what = format!("{heads} heads of {head_dim} over {kv_heads}");
         // The CPU leaves keys and values behind the queries.
         let (exact, _) = case.run(&cpu, &sequences);

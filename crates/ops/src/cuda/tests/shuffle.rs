@@ -3,8 +3,8 @@
 use super::sequences::Sequences;
 use super::{Cuda, Host};
 use super::{
-    KEPT, Numbers, SMALL_PAGES, attention, gpu, gpu_in_f32, is_slow, limits, matmul, norm, sampler,
-    text,
+    KEPT, Numbers, SMALL_PAGES, attention, delta_rule, gpu, gpu_in_f32, is_slow, limits, matmul,
+    norm, sampler, text,
 };
 use crate::Backend;
 
@@ -69,6 +69,15 @@ fn prefill_and_decoding_do_not_depend_on_the_order_of_threads() {
                 case.run(&gpu, &sequences, &qkv, &steps)
             });
         }
+    }
+}
+
+#[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
+fn the_delta_rule_does_not_depend_on_the_order_of_threads() {
+    let gpu = gpu();
+    for shape in delta_rule::SHAPES {
+        assert_same(&gpu, &format!("{shape:?}"), || delta_rule::run(&gpu, shape));
     }
 }
 
