@@ -7,10 +7,9 @@ use std::sync::mpsc::channel;
 
 use clap::{Args, ValueEnum};
 
-use super::interrupt;
 use super::options::{HubFlags, refuse_existing};
 use super::sandboxed::Paths;
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, on_interrupt};
 use crate::console;
 use crate::data::{self, Format, Item, ItemKind, Note};
 use crate::experiment::exemplars::ReasonsFile;
@@ -31,7 +30,8 @@ use crate::systems::reading::reply::passage;
 const AGENT: &str = "reasons";
 
 /// Style of the reasons.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, strum::Display)]
+#[strum(serialize_all = "lowercase")]
 pub enum Style {
     /// What follows "contains an error because", as knowlab shows it
     Reason,
@@ -107,8 +107,7 @@ impl Asking {
 impl Reasons {
     pub fn run(self, given: Paths) -> Result<(), Failure> {
         given.store(self.hardware.calls.as_ref())?.write_beside(&self.out)?.enter()?;
-        let style = self.style.to_possible_value();
-        let style = style.map_or(String::new(), |value| value.get_name().to_owned());
+        let style = self.style.to_string();
         let found = self.ask(&Asking::of(&style)?)?;
         let total = found.len();
         let reasons: BTreeMap<String, String> =
@@ -140,7 +139,7 @@ impl Reasons {
         let (hardware, hub) = (&self.hardware, self.hub.options(true)?);
         let models = Models::describe([&self.panel], hardware, &hub, |_| Ok(Vec::new()))?;
         let at_once = 2 * models.max_batch(hardware);
-        let stop = interrupt::watch();
+        let stop = on_interrupt();
         let members = models.start()?.models.into_iter().map(|source| Member {
             agent: AGENT.to_owned(),
             source,

@@ -1,9 +1,8 @@
 //! The formats of files of questions and notes, and the reader of each.
 
-use std::fmt;
-
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
+use strum::{Display, IntoStaticStr};
 
 use super::source::Source;
 use super::{
@@ -11,9 +10,11 @@ use super::{
     pubmedqa,
 };
 
-/// The format of a file of questions or notes. Its name is the same on the command line, in plans and in [`fmt::Display`].
+/// The format of a file of questions or notes. Its name is the same on the command line, in plans and in messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
+#[derive(Display, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Format {
     /// MedQA's own JSON Lines, with 4 or 5 options
     Medqa,
@@ -37,23 +38,23 @@ pub enum Format {
 type Read = fn(&Source) -> Result<Dataset, DataError>;
 
 impl Format {
-    /// The table of formats: the name, the kind of the items, and what reads them.
-    fn row(self) -> (&'static str, ItemKind, Read) {
+    /// The table of formats: the kind of the items, and what reads them.
+    fn row(self) -> (ItemKind, Read) {
         use ItemKind::{Notes, Questions};
         match self {
-            Format::Medqa => ("medqa", Questions, medqa::read),
-            Format::Pubmedqa => ("pubmedqa", Questions, pubmedqa::read),
-            Format::MmluPro => ("mmlu-pro", Questions, mmlu_pro::read),
-            Format::Medxpertqa => ("medxpertqa", Questions, medxpertqa::read),
-            Format::Mcq => ("mcq", Questions, mcq::read),
-            Format::Medec => ("medec", Notes, medec::read),
-            Format::Mederrbench => ("mederrbench", Notes, mederrbench::read),
-            Format::Notes => ("notes", Notes, notes::read),
+            Format::Medqa => (Questions, medqa::read),
+            Format::Pubmedqa => (Questions, pubmedqa::read),
+            Format::MmluPro => (Questions, mmlu_pro::read),
+            Format::Medxpertqa => (Questions, medxpertqa::read),
+            Format::Mcq => (Questions, mcq::read),
+            Format::Medec => (Notes, medec::read),
+            Format::Mederrbench => (Notes, mederrbench::read),
+            Format::Notes => (Notes, notes::read),
         }
     }
 
     pub fn name(self) -> &'static str {
-        self.row().0
+        self.into()
     }
 
     /// What is read beside a file of this format, where it is there.
@@ -63,17 +64,11 @@ impl Format {
 
     /// The kind of the items in a file of this format.
     pub fn kind(self) -> ItemKind {
-        self.row().1
+        self.row().0
     }
 
     pub(super) fn read(self, source: &Source) -> Result<Dataset, DataError> {
-        self.row().2(source)
-    }
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        (self.row().1)(source)
     }
 }
 

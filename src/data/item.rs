@@ -1,7 +1,5 @@
 //! The items that systems work on: questions to answer and clinical notes to check.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::cross_reference::speaks_of_others;
@@ -43,20 +41,12 @@ impl Item {
 }
 
 /// The kind of all items of a format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, strum::Display)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum ItemKind {
     Questions,
     Notes,
-}
-
-impl fmt::Display for ItemKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            ItemKind::Questions => "questions",
-            ItemKind::Notes => "notes",
-        })
-    }
 }
 
 impl From<Question> for Item {
@@ -103,17 +93,13 @@ impl Question {
             return false;
         }
         let count = self.options.len();
-        let letters: Vec<char> = self.letters().collect();
-        let order = sample(count, count, seed);
-        let gold = self.gold;
-        let choices = letters.iter().zip(&order).map(|(letter, &from)| {
-            let text = self.options[from].text.clone();
-            (Choice { letter: *letter, text }, gold == Some(self.options[from].letter))
-        });
-        let choices: Vec<(Choice, bool)> = choices.collect();
-        let right = choices.iter().find(|(_, is_gold)| *is_gold);
-        self.gold = right.map(|(choice, _)| choice.letter);
-        self.options = choices.into_iter().map(|(choice, _)| choice).collect();
+        let drawn = sample(count, count, seed).into_iter().map(|from| &self.options[from]);
+        let drawn: Vec<(char, &Choice)> = self.letters().zip(drawn).collect();
+        let right = drawn.iter().find(|(_, choice)| Some(choice.letter) == self.gold);
+        self.gold = right.map(|(letter, _)| *letter);
+        let choice =
+            |(letter, Choice { text, .. }): (char, &Choice)| Choice { letter, text: text.clone() };
+        self.options = drawn.into_iter().map(choice).collect();
         true
     }
 

@@ -9,6 +9,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
+use strum::VariantNames;
 
 use super::error::has_extension;
 use super::row::Row;
@@ -121,9 +122,9 @@ fn note(row: &Row, number: usize) -> Result<Note, DataError> {
         note.sentences = row.texts("sentences")?;
     }
     if let Some(name) = row.optional_text("language")? {
-        let names = || Language::ALL.map(Language::name).join(", ");
-        let unknown = || row.wrong("language", format!("is not one of {}", names()));
-        note.language = Language::named(name).ok_or_else(unknown)?;
+        let unknown =
+            || row.wrong("language", format!("is not one of {}", Language::VARIANTS.join(", ")));
+        note.language = name.parse().map_err(|_| unknown())?;
     }
     if let Some(gold) = row.get("gold") {
         let gold = Row::new(row.place.clone(), gold.clone());

@@ -2,7 +2,6 @@
 //! of cached blobs.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::provenance::{self, Record};
@@ -11,24 +10,17 @@ use crate::digest::is_sha256;
 use crate::outside::LONGEST_FILE;
 
 /// Where a file's expected sum comes from, the most trusted first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display)]
 pub enum Authority {
-    /// The card embedded in this binary.
+    /// The one embedded in this binary.
+    #[strum(to_string = "its card")]
     Card,
-    /// The `provenance.toml` beside the files.
+    /// That beside the files.
+    #[strum(to_string = "provenance.toml")]
     Provenance,
-    /// The hub, by the name of the cached blob, or its list of files.
+    /// By the name of the cached blob, or its list of files.
+    #[strum(to_string = "the hub")]
     Hub,
-}
-
-impl fmt::Display for Authority {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Card => "its card",
-            Self::Provenance => "provenance.toml",
-            Self::Hub => "the hub",
-        })
-    }
 }
 
 /// How a file compares with the sum that is known.

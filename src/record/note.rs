@@ -1,6 +1,7 @@
 //! A note's line in `items.jsonl`: the error that a system found in it, and how it was found.
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use super::{Flag, Language, Trajectory};
 
@@ -82,6 +83,8 @@ pub const NO_SENTENCE: &str = "NAN";
 /// A stage of the work on a note; its name is the purpose of its calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[derive(IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase")]
 pub enum NoteStage {
     Detection,
     Localisation,
@@ -89,25 +92,20 @@ pub enum NoteStage {
 }
 
 impl NoteStage {
-    pub const ALL: [NoteStage; 3] =
-        [NoteStage::Detection, NoteStage::Localisation, NoteStage::Correction];
-
     /// The purpose of its calls.
-    pub const fn name(self) -> &'static str {
-        match self {
-            NoteStage::Detection => "detection",
-            NoteStage::Localisation => "localisation",
-            NoteStage::Correction => "correction",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
 /// How a stage was decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum SettledBy {
-    /// One agent alone.
+    #[strum(to_string = "one agent alone")]
     Single,
     /// The first two agents gave the same result.
     Agreement,
@@ -120,12 +118,7 @@ pub enum SettledBy {
 impl SettledBy {
     /// The name in tables and figures.
     pub fn in_words(self) -> &'static str {
-        match self {
-            SettledBy::Single => "one agent alone",
-            SettledBy::Agreement => "agreement",
-            SettledBy::Arbitration => "arbitration",
-            SettledBy::Vote => "vote",
-        }
+        self.into()
     }
 }
 

@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn what_is_like_no_sentence_means_none() {
-        for language in Language::ALL {
+        for language in [Language::English, Language::Chinese, Language::Arabic] {
             assert_eq!(index(&["abc", "def"], "xyz", language), None);
             assert_eq!(index(&[], "xyz", language), None);
             assert_eq!(index(&["abc"], "", language), None);

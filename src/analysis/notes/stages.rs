@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
 use super::figures::{Rows, table};
 use crate::analysis::outcomes::Outcomes;
@@ -50,9 +51,9 @@ pub fn stage_costs(outcomes: &Outcomes<'_>) -> Vec<StageCost> {
     let mut longest: BTreeMap<(&str, &str, u32, u32, bool, u32), u64> = BTreeMap::new();
     for call in &contents.calls.records {
         let purpose = call.purpose.as_str();
-        let mut stages = NoteStage::ALL.iter();
+        let mut stages = NoteStage::VARIANTS.iter();
         let place = stages.position(|stage| stage.name() == purpose);
-        let sum = sums.entry((place.unwrap_or(NoteStage::ALL.len()), purpose)).or_default();
+        let sum = sums.entry((place.unwrap_or(NoteStage::VARIANTS.len()), purpose)).or_default();
         purpose.clone_into(&mut sum.stage);
         sum.calls += 1;
         sum.prompt_tokens += call.usage.prompt_tokens as f64;

@@ -2,6 +2,7 @@
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
+use strum::VariantArray;
 
 use super::protocol::MedGuards;
 use crate::record::NoteStage;
@@ -94,7 +95,7 @@ impl Settings {
 
 impl config::Settings for Settings {
     fn slots(&self) -> Vec<Slot> {
-        let counts = NoteStage::ALL.into_iter().zip(self.counts());
+        let counts = NoteStage::VARIANTS.iter().copied().zip(self.counts());
         let agents =
             counts.flat_map(|(stage, count)| (0..count).map(move |number| (stage, number)));
         let slots = agents.map(|(stage, number)| {

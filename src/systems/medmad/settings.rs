@@ -2,6 +2,7 @@
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use strum::{EnumString, IntoStaticStr, VariantNames};
 
 use super::protocol::MedMad;
 use crate::systems::config::{self, Built, Given, Slot};
@@ -12,7 +13,8 @@ use crate::systems::settings::{settings, spelled, switch, whole};
 pub const AGENTS: usize = 3;
 
 /// The mindset that an agent's prompt gives it (App. C.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, EnumString, IntoStaticStr, VariantNames)]
+#[strum(serialize_all = "lowercase")]
 pub enum Role {
     /// Symptom-oriented.
     Sym,
@@ -23,14 +25,8 @@ pub enum Role {
 }
 
 impl Role {
-    pub const ALL: [Role; 3] = [Role::Sym, Role::Ddx, Role::Guide];
-
     pub fn name(self) -> &'static str {
-        match self {
-            Role::Sym => "sym",
-            Role::Ddx => "ddx",
-            Role::Guide => "guide",
-        }
+        self.into()
     }
 }
 
@@ -101,7 +97,7 @@ settings! {
         pub record: RecordForm = RecordForm::Full,
         /// In panel order.
         #[serde(with = "roles")]
-        pub roles: [Role; AGENTS] = Role::ALL,
+        pub roles: [Role; AGENTS] = [Role::Sym, Role::Ddx, Role::Guide],
         /// Characters of a text in the brief before it is cut.
         #[serde(deserialize_with = "whole::<1, 10000, _, _>")]
         pub truncate_chars: usize = 200,
@@ -154,16 +150,13 @@ mod roles {
 
     pub fn deserialize<'de, D: Deserializer<'de>>(value: D) -> Result<[Role; AGENTS], D::Error> {
         let spelled = spelled(value)?;
-        let role = |name: &str| {
-            let mut roles = Role::ALL.into_iter();
-            roles.find(|role| role.name() == name.trim())
-        };
+        let role = |name: &str| name.trim().parse().ok();
         let roles: Option<Vec<Role>> = spelled.split(',').map(role).collect();
         match roles.as_deref() {
             Some([all]) => Ok([*all; AGENTS]),
             Some([first, second, third]) => Ok([*first, *second, *third]),
             _ => {
-                let known = Role::ALL.map(Role::name).join(", ");
+                let known = Role::VARIANTS.join(", ");
                 Err(D::Error::custom(format!("expected one or {AGENTS} of {known}")))
             }
         }
