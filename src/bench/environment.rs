@@ -21,7 +21,7 @@ pub struct Environment {
     pub threads: usize,
     pub build: Build,
     /// Read of the device's memory, measured.
-    pub bytes_per_second: f64,
+    pub bytes_per_second: Option<f64>,
     /// Of the process, mapped files included; `None` where the system does not say.
     pub peak_memory_bytes: Option<usize>,
 }
@@ -58,9 +58,9 @@ impl Environment {
     /// Two lines: machine and build, then the bandwidth.
     pub fn describe(&self) -> String {
         let hardware = &self.hardware;
+        let rate = |bytes: f64| format!("\nbandwidth, measured: {:.1} GB/s read", bytes / 1e9);
         format!(
-            "{}, {} threads on {} cores, {}, {} of memory; wardround {} ({})\n\
-             bandwidth, measured: {:.1} GB/s read",
+            "{}, {} threads on {} cores, {}, {} of memory; wardround {} ({}){}",
             hardware.cpu,
             self.threads,
             hardware.cores,
@@ -68,7 +68,7 @@ impl Environment {
             gibibytes(usize::try_from(hardware.memory_bytes).unwrap_or(usize::MAX)),
             self.build.version,
             self.build.profile,
-            self.bytes_per_second / 1e9,
+            self.bytes_per_second.map_or(String::new(), rate),
         )
     }
 }

@@ -40,7 +40,7 @@ pub struct Measurement {
     pub seconds: Vec<f64>,
     /// The time that the device's memory bandwidth needs for the bytes that must be read, over the time that the test
     /// took.
-    pub share_of_bandwidth: f64,
+    pub share_of_bandwidth: Option<f64>,
 }
 
 /// The model that was measured.
@@ -81,7 +81,7 @@ impl Measurement {
         workload: &Workload,
         costs: &CostModel,
         durations: &[Duration],
-        bytes_per_second: f64,
+        bytes_per_second: Option<f64>,
     ) -> Option<Measurement> {
         let tokens = workload.tokens();
         let seconds: Vec<f64> = durations.iter().map(Duration::as_secs_f64).collect();
@@ -104,7 +104,7 @@ impl Measurement {
             tokens_per_second_std: rate_std,
             tokens_per_second_min: rates.into_iter().fold(f64::INFINITY, f64::min),
             seconds,
-            share_of_bandwidth: bytes_read as f64 / bytes_per_second / mean,
+            share_of_bandwidth: bytes_per_second.map(|rate| bytes_read as f64 / rate / mean),
         })
     }
 }
@@ -127,7 +127,7 @@ impl ModelReport {
             .number("tokens/s", |one| rate(one.tokens_per_second))
             .number("±", |one| one.tokens_per_second_std.map(rate))
             .number("slowest", |one| rate(one.tokens_per_second_min))
-            .number("share of bandwidth, %", |one| percent(one.share_of_bandwidth))
+            .number("share of bandwidth, %", |one| one.share_of_bandwidth.map(percent))
             .note(self.environment.describe())
             .build()
     }
@@ -152,14 +152,14 @@ mod tests {
         let costs = CostModel::new(&config, StoredType::F32.into(), Machine::Cpu);
         let times = [1, 3].map(Duration::from_secs);
         let workload = Workload::prefill(600, 1, 0, 512);
-        let result = Measurement::new(&workload, &costs, &times, 1e9).unwrap();
+        let result = Measurement::new(&workload, &costs, &times, Some(1e9)).unwrap();
         assert_eq!((result.tokens_per_second, result.tokens_per_second_min), (400.0, 200.0));
         assert_eq!(result.tokens_per_second_std, Some(80_000f64.sqrt()));
         let matrices = 2 * (4 * 64 * 64 + 3 * 64 * 128);
         // Two steps read the layers twice, the head once, and 512 and 600 positions.
         let kv = config.kv_bytes_per_token(Machine::Cpu, StoredType::F32) * 1112;
         let expected = (4 * (2 * matrices + 6400) + kv) as f64 / 1e9 / 2.0;
-        assert!((result.share_of_bandwidth - expected).abs() < 1e-12);
-        assert_eq!(Measurement::new(&workload, &costs, &[], 1e9), None);
+        assert!((result.share_of_bandwidth.unwrap() - expected).abs() < 1e-12);
+        assert_eq!(Measurement::new(&workload, &costs, &[], Some(1e9)), None);
     }
 }

@@ -15,7 +15,7 @@ use wardround_ops::{
 };
 
 use super::attention::attend_all;
-use super::functions::{capped, gated, gated_by, grown, rotated};
+use super::functions::{capped, gated, gated_by, grown, headed, turned};
 use super::{Buffer, Candle, Matrix, Pages, Rope, Vector};
 
 impl Candle {
@@ -77,52 +77,33 @@ impl Candle {
         let (head_dim, key_width) = (pages.head_dim, pages.width());
         let query_width = qkv.dim(1)? - 2 * key_width;
         let positions = self.ids(rows.positions)?;
-        let cosines = rope.cosines.index_select(&positions, 0)?;
-        let sines = rope.sines.index_select(&positions, 0)?;
-        let epsilon = norms.map_or(0.0, |norms| norms.epsilon);
-        let part = |start: usize, width: usize, norm: Option<&Vector>| {
-            let heads = (1, rows.len(), width / head_dim, head_dim);
-            let heads = qkv.narrow(1, start, width)?.contiguous()?.reshape(heads)?;
-            match norm {
-                Some(norm) => rms_norm(&heads, &norm.0, epsilon),
-                None => Ok(heads),
-            }
+        let part = |start, width, norm: Option<&Vector>| {
+            let norm = norm.zip(norms.map(|norms| norms.epsilon));
+            headed(&qkv.narrow(1, start, width)?, norm, head_dim)
         };
-        let turn =
-            |heads: Tensor, width| rotated(&heads, &cosines, &sines)?.reshape((rows.len(), width));
         let queries = part(0, query_width, norms.map(|norms| &norms.query))?;
-        let queries = grown(turn(queries, query_width)?, rope, &positions)?;
+        let queries = grown(turned(&queries, rope, &positions)?, rope, &positions)?;
         let keys = part(query_width, key_width, norms.map(|norms| &norms.key))?;
-        let keys = turn(keys, key_width)?;
+        let keys = turned(&keys, rope, &positions)?;
         let weight = norms.and_then(|norms| norms.value.as_ref());
         let values = part(query_width + key_width, key_width, weight)?;
-        let values = values.reshape((rows.len(), key_width))?;
         let slots = self.ids(&slots(rows))?;
-        pages.store(layer, &slots, [&keys, &values])?;
+        pages.store(layer, &slots, [&keys, &values.reshape((rows.len(), key_width))?])?;
         Ok(queries)
     }
 
     /// Queries alone.
     fn turned(
         &self,
-        qkv: &Buffer,
+        queries: &Buffer,
         norm: Option<(&Vector, f32)>,
         rope: &Rope,
         positions: &[u32],
         head_dim: usize,
     ) -> Result<Tensor, Error> {
-        let qkv = qkv.tensor()?;
-        let (rows, width) = qkv.dims2()?;
         let positions = self.ids(positions)?;
-        let cosines = rope.cosines.index_select(&positions, 0)?;
-        let sines = rope.sines.index_select(&positions, 0)?;
-        let heads = qkv.reshape((1, rows, width / head_dim, head_dim))?;
-        let heads = match norm {
-            Some((norm, epsilon)) => rms_norm(&heads, &norm.0, epsilon)?,
-            None => heads,
-        };
-        let queries = rotated(&heads, &cosines, &sines)?.reshape((rows, width))?;
-        grown(queries, rope, &positions)
+        let queries = headed(queries.tensor()?, norm, head_dim)?;
+        grown(turned(&queries, rope, &positions)?, rope, &positions)
     }
 }
 
@@ -328,7 +309,8 @@ impl Backend for Candle {
         first: usize,
         out: &mut Buffer,
     ) {
-        out.set(gated_by(gate, activation, by, first));
+        let gate = gate.tensor();
+        out.set(gate.and_then(|gate| gated_by(gate, activation, by.tensor()?, first)));
     }
 
     fn cap(&self, x: &mut Buffer, cap: f32) {

@@ -7,7 +7,6 @@
 
 mod attention;
 mod backend;
-mod bandwidth;
 mod delta_rule;
 mod functions;
 mod pages;

@@ -106,12 +106,12 @@ impl Device {
     }
 
     /// Bytes that the device reads of its memory a second, at most. `buffer_bytes` of this machine's memory should be many times
-    /// what its caches hold; a GPU takes of its own.
-    pub fn bytes_per_second(&self, buffer_bytes: usize) -> Result<f64, OpsError> {
+    /// what its caches hold; a GPU takes of its own. `None` of candle's, which do not say.
+    pub fn bytes_per_second(&self, buffer_bytes: usize) -> Result<Option<f64>, OpsError> {
         match self {
-            Device::Cpu(cpu) => Ok(cpu.bytes_per_second(buffer_bytes)),
-            Device::Cuda(gpu) => gpu.bytes_per_second(),
-            Device::Candle(candle) => Ok(candle.bytes_per_second(buffer_bytes)),
+            Device::Cpu(cpu) => Ok(Some(cpu.bytes_per_second(buffer_bytes))),
+            Device::Cuda(gpu) => gpu.bytes_per_second().map(Some),
+            Device::Candle(_) => Ok(None),
         }
     }
 }
