@@ -5,50 +5,41 @@ use itertools::Itertools;
 use crate::experiment::plan::{MemberPlan, Plan};
 use crate::panel::DecodingMode;
 
-/// What one row was made with; equal facts are equal texts.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Conditions {
-    /// Names and values, the same names in every row.
-    facts: Vec<(&'static str, String)>,
-}
+/// What one row was made with: names and values, the same names in every row. Equal facts are equal texts.
+pub type Conditions = Vec<(&'static str, String)>;
 
-impl Conditions {
-    /// From a run's plan, and what the table of systems says of its prompts.
-    pub fn of(plan: &Plan) -> Conditions {
-        let entry = plan.which().entry().ok();
-        let setting = |name: &str| match plan.settings.get(name) {
-            Some(value) => format!("{name} = {}", in_words(value)),
-            None => format!("{name} not set"),
-        };
-        let prompts = match (&plan.prompts, entry) {
-            (Some(folder), _) => format!("those in {folder}"),
-            _ if plan.system_file.is_some() => "those of its file".to_owned(),
-            (None, Some(entry)) => format!("{}{}", entry.wording, ours(plan, entry.prompts)),
-            (None, None) => "unknown".to_owned(),
-        };
-        let examples = entry.and_then(|entry| entry.examples).unwrap_or("none");
-        let mut limits_set = vec![setting("max_tokens")];
-        // Without a system's grammar nothing bounds a string.
-        limits_set
-            .extend((plan.decoding == DecodingMode::Grammar).then(|| setting("record_chars")));
-        let models = plan.panel.iter().map(|one| format!("{} {}", one.agent, one.backbone));
-        let numbers = plan.panel.iter().map(|one| match (one.is_remote(), &*one.quantisation) {
-            (true, _) => "a remote endpoint's".to_owned(),
-            (false, "none") => one.dtype.clone(),
-            (false, quantisation) => quantisation.to_owned(),
-        });
-        Conditions {
-            facts: vec![
-                ("prompts", prompts),
-                ("few-shot examples", examples.to_owned()),
-                ("decoding", decoding(plan.decoding).to_owned()),
-                ("limits", limits_set.join(", ")),
-                ("thinking", thinking(&plan.panel).to_owned()),
-                ("models", models.collect_vec().join(", ")),
-                ("weights in", numbers.unique().join(", ")),
-            ],
-        }
-    }
+/// From a run's plan, and what the table of systems says of its prompts.
+pub fn of(plan: &Plan) -> Conditions {
+    let entry = plan.which().entry().ok();
+    let setting = |name: &str| match plan.settings.get(name) {
+        Some(value) => format!("{name} = {}", in_words(value)),
+        None => format!("{name} not set"),
+    };
+    let prompts = match (&plan.prompts, entry) {
+        (Some(folder), _) => format!("those in {folder}"),
+        _ if plan.system_file.is_some() => "those of its file".to_owned(),
+        (None, Some(entry)) => format!("{}{}", entry.wording, ours(plan, entry.prompts)),
+        (None, None) => "unknown".to_owned(),
+    };
+    let examples = entry.and_then(|entry| entry.examples).unwrap_or("none");
+    let mut limits_set = vec![setting("max_tokens")];
+    // Without a system's grammar nothing bounds a string.
+    limits_set.extend((plan.decoding == DecodingMode::Grammar).then(|| setting("record_chars")));
+    let models = plan.panel.iter().map(|one| format!("{} {}", one.agent, one.backbone));
+    let numbers = plan.panel.iter().map(|one| match (one.is_remote(), &*one.quantisation) {
+        (true, _) => "a remote endpoint's".to_owned(),
+        (false, "none") => one.dtype.clone(),
+        (false, quantisation) => quantisation.to_owned(),
+    });
+    vec![
+        ("prompts", prompts),
+        ("few-shot examples", examples.to_owned()),
+        ("decoding", decoding(plan.decoding).to_owned()),
+        ("limits", limits_set.join(", ")),
+        ("thinking", thinking(&plan.panel).to_owned()),
+        ("models", models.collect_vec().join(", ")),
+        ("weights in", numbers.unique().join(", ")),
+    ]
 }
 
 /// The settings of MED-MAD with whose other values its prompts are no longer the paper's alone.
@@ -103,22 +94,17 @@ pub fn decoding(mode: DecodingMode) -> &'static str {
 pub fn say<'a>(rows: &'a [(String, Conditions)]) -> Vec<String> {
     let Some((_, first)) = rows.first() else { return Vec::new() };
     let (mut common, mut differing) = (Vec::new(), Vec::new());
-    for (place, (name, value)) in first.facts.iter().enumerate() {
-        let of = |row: &'a (String, Conditions)| row.1.facts[place].1.as_str();
-        if rows.iter().all(|row| of(row) == value) {
+    for (place, (name, value)) in first.iter().enumerate() {
+        let of_row = |row: &'a (String, Conditions)| row.1[place].1.as_str();
+        if rows.iter().all(|row| of_row(row) == value) {
             common.push(format!("{name}: {value}"));
             continue;
         }
-        let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
-        for row in rows {
-            match groups.iter_mut().find(|(known, _)| *known == of(row)) {
-                Some((_, labels)) if labels.contains(&row.0.as_str()) => {}
-                Some((_, labels)) => labels.push(&row.0),
-                None => groups.push((of(row), vec![&row.0])),
-            }
-        }
-        let mut groups =
-            groups.iter().map(|(value, rows)| format!("{value} ({})", rows.join(", ")));
+        let mut names = rows.iter().map(|row| (of_row(row), &row.0)).unique().into_group_map();
+        let mut groups = rows.iter().filter_map(|row| {
+            let (value, rows) = names.remove_entry(of_row(row))?;
+            Some(format!("{value} ({})", rows.iter().join(", ")))
+        });
         differing.push(format!("By row, {name}: {}.", groups.join("; ")));
     }
     let whose = if rows.len() == 1 { "Made with" } else { "All rows" };
@@ -137,7 +123,7 @@ mod tests {
         plan.system = "SingleLLM_few_shot".to_owned();
         plan.decoding = DecodingMode::Grammar;
         plan.settings = toml::from_str("max_tokens = 4096\nrecord_chars = 240").unwrap();
-        let said = say(&[("a".to_owned(), Conditions::of(&plan))]).concat();
+        let said = say(&[("a".to_owned(), of(&plan))]).concat();
         for part in [
             "Made with: prompts: ours, after the descriptions in MedAgentBoard",
             "few-shot examples: ours",
@@ -150,15 +136,15 @@ mod tests {
         }
         plan.system = "medmad".to_owned();
         plan.decoding = DecodingMode::Text;
-        let said = say(&[("a".to_owned(), Conditions::of(&plan))]).concat();
+        let said = say(&[("a".to_owned(), of(&plan))]).concat();
         assert!(said.contains("prompts: the paper's (MED-MAD, App. C); few-shot examples: none"));
         assert!(said.contains("limits: max_tokens = 4096;"), "{said}");
         plan.settings = toml::from_str("record = 'short'\npeers = 'all'").unwrap();
-        let said = say(&[("a".to_owned(), Conditions::of(&plan))]).concat();
+        let said = say(&[("a".to_owned(), of(&plan))]).concat();
         let but = "the paper's (MED-MAD, App. C), but for what record = short changes; few-shot";
         assert!(said.contains(but), "{said}");
         plan.prompts = Some("mine".to_owned());
-        let said = say(&[("a".to_owned(), Conditions::of(&plan))]).concat();
+        let said = say(&[("a".to_owned(), of(&plan))]).concat();
         assert!(said.contains("prompts: those in mine"), "{said}");
     }
 
@@ -167,7 +153,7 @@ mod tests {
         let with = |system: &str| {
             let mut plan = plan();
             plan.system = system.to_owned();
-            Conditions::of(&plan)
+            of(&plan)
         };
         let rows =
             [("few-shot", "few-shot"), ("CoT", "cot"), ("MED-MAD", "medmad"), ("CoT", "cot")];

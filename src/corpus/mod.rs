@@ -16,7 +16,6 @@ pub(crate) mod fake;
 pub mod formats;
 pub mod split;
 pub mod store;
-pub mod verify;
 
 pub use description::Description;
 pub use embed::open_encoder;

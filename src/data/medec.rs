@@ -143,7 +143,7 @@ pub(super) fn dataset(
 mod tests {
     use std::path::Path;
 
-    use super::super::{Format, load, read};
+    use super::super::{Format, load};
     use super::*;
     use crate::record::Language;
 
@@ -153,7 +153,7 @@ mod tests {
 
     fn parse(text: &str) -> Result<Dataset, DataError> {
         let source = Source::new(Path::new("MEDEC.csv"), text.as_bytes().to_vec())?;
-        read(source, Format::Medec)
+        Format::Medec.read(&source)
     }
 
     /// What is wrong with a file whose second row this is.

@@ -27,7 +27,7 @@ pub(super) fn read(source: &Source) -> Result<Dataset, DataError> {
 mod tests {
     use std::path::Path;
 
-    use super::super::{Format, load, read};
+    use super::super::{Format, load};
     use super::*;
     use crate::record::Language;
 
@@ -36,7 +36,7 @@ mod tests {
     fn parse(rows: &str) -> Result<Dataset, DataError> {
         let text = format!("{HEADER}{rows}");
         let source = Source::new(Path::new("EN.csv"), text.into_bytes())?;
-        read(source, Format::Mederrbench)
+        Format::Mederrbench.read(&source)
     }
 
     #[test]

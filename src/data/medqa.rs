@@ -31,13 +31,13 @@ fn question(row: &Row, number: usize) -> Result<Question, DataError> {
 mod tests {
     use std::path::Path;
 
-    use super::super::{Format, load, read};
+    use super::super::{Format, load};
     use super::*;
 
     const LINE: &str = r#"{"question": "q", "answer": "x", "options": {"A": "w", "B": "x", "C": "y", "D": "z"}, "answer_idx": "B", "meta_info": "step1"}"#;
 
     fn parse(text: &str) -> Result<Dataset, DataError> {
-        read(Source::new(Path::new("test.jsonl"), text.as_bytes().to_vec())?, Format::Medqa)
+        Format::Medqa.read(&Source::new(Path::new("test.jsonl"), text.as_bytes().to_vec())?)
     }
 
     fn problem(text: &str) -> String {

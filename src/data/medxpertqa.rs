@@ -38,13 +38,13 @@ fn question(row: &Row) -> Result<Question, DataError> {
 mod tests {
     use std::path::Path;
 
-    use super::super::{Format, read};
+    use super::super::Format;
     use super::*;
 
     const LINE: &str = r#"{"id": "Text-0", "question": "Which?\nAnswer Choices: (A) Low back  pain (B) Fever", "options": {"A": "Low back pain", "B": "Fever"}, "label": "B", "medical_task": "Diagnosis"}"#;
 
     fn parse(text: &str) -> Result<Dataset, DataError> {
-        read(Source::new(Path::new("test.jsonl"), text.as_bytes().to_vec())?, Format::Medxpertqa)
+        Format::Medxpertqa.read(&Source::new(Path::new("test.jsonl"), text.as_bytes().to_vec())?)
     }
 
     #[test]

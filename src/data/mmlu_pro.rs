@@ -60,13 +60,13 @@ mod tests {
     use std::collections::BTreeMap;
     use std::path::Path;
 
-    use super::super::{Format, load, read};
+    use super::super::{Format, load};
     use super::*;
 
     const LINE: &str = r#"{"question_id": 5, "question": "q", "options": ["x", "y", "z"], "answer": "C", "answer_index": 2, "src": "ori_mmlu-professional_medicine"}"#;
 
     fn parse(text: &str) -> Result<Dataset, DataError> {
-        read(Source::new(Path::new("test.jsonl"), text.as_bytes().to_vec())?, Format::MmluPro)
+        Format::MmluPro.read(&Source::new(Path::new("test.jsonl"), text.as_bytes().to_vec())?)
     }
 
     fn problem(line: &str) -> String {

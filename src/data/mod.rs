@@ -147,8 +147,3 @@ pub fn note(path: &Path, text: Vec<u8>) -> Result<Dataset, DataError> {
 pub(crate) fn text(path: &Path, bytes: Vec<u8>) -> Result<String, DataError> {
     Ok(Source::new(path, bytes)?.text().to_owned())
 }
-
-#[cfg(test)]
-fn read(source: Source, format: Format) -> Result<Dataset, DataError> {
-    format.read(&source)
-}

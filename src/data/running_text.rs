@@ -51,50 +51,33 @@ pub(super) fn one_line(sentence: &str) -> String {
     sentence.lines().map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
-/// The lines of a text, wrapped ones together.
+/// The lines of a text that are not blank, wrapped ones together.
 fn blocks(text: &str) -> Vec<Range<usize>> {
-    let mut end = 0;
-    let lines: Vec<(usize, &str)> = text
-        .split_inclusive('\n')
-        .map(|line| {
-            end += line.len();
-            (end - line.trim_start().len(), line.trim())
-        })
-        .filter(|(_, line)| !line.is_empty())
-        .collect();
-    let is_adjacent = |one: &(usize, &str), next: &(usize, &str)| {
-        let between = &text[one.0 + one.1.len()..next.0];
-        between.bytes().filter(|&byte| byte == b'\n').count() == 1
+    let lines: Vec<&str> = text.split('\n').map(str::trim).collect();
+    let length = |line: &str| line.chars().count();
+    let width = lines.iter().map(|line| length(line)).max().unwrap_or_default();
+    // Whether a line ends within a sentence, as far as can be seen.
+    let is_open = |pair: &&[&str]| !pair.contains(&"") && may_go_on(pair[0], pair[1]);
+    let is_full = |pair: &[&str]| {
+        let word = pair[1].split_whitespace().next().unwrap_or_default();
+        length(pair[0]) >= SHORTEST_WRAPPED && length(pair[0]) + 1 + length(word) > width
     };
-    // Lines that end within a sentence, as far as can be seen, and the lines after them.
-    let open = |pair: &&[(usize, &str)]| {
-        is_adjacent(&pair[0], &pair[1]) && may_go_on(pair[0].1, pair[1].1)
-    };
-    let width = lines.iter().map(|(_, line)| line.chars().count()).max().unwrap_or_default();
-    let is_full = |line: &str, next: &str| {
-        let word = next.split_whitespace().next().unwrap_or_default();
-        let length = line.chars().count();
-        length >= SHORTEST_WRAPPED && length + 1 + word.chars().count() > width
-    };
-    let opened: Vec<_> = lines.windows(2).filter(open).collect();
-    let full = opened.iter().filter(|pair| is_full(pair[0].1, pair[1].1)).count();
+    let opened: Vec<_> = lines.windows(2).filter(is_open).collect();
+    let full = opened.iter().filter(|pair| is_full(pair)).count();
     let is_wrapped = full >= 3 && 5 * full >= 4 * opened.len();
-
+    let goes_on = |pair: &[&str]| {
+        let is_continued = length(pair[0]) >= SHORTEST_WRAPPED
+            && (pair[1].starts_with(char::is_lowercase) || pair[0].ends_with(','));
+        is_open(&pair) && (is_continued || is_wrapped && is_full(pair))
+    };
     let mut blocks: Vec<Range<usize>> = Vec::new();
-    let mut goes_on = false;
-    for (index, (start, line)) in lines.iter().enumerate() {
-        let end = start + line.len();
-        match blocks.last_mut().filter(|_| goes_on) {
-            Some(block) => block.end = end,
-            None => blocks.push(*start..end),
+    for (at, line) in lines.iter().enumerate().filter(|(_, line)| !line.is_empty()) {
+        let start = line.as_ptr() as usize - text.as_ptr() as usize;
+        let is_more = at > 0 && goes_on(&lines[at - 1..=at]);
+        match blocks.last_mut().filter(|_| is_more) {
+            Some(block) => block.end = start + line.len(),
+            None => blocks.push(start..start + line.len()),
         }
-        goes_on = lines.get(index..index + 2).is_some_and(|pair| {
-            let next = pair[1].1;
-            let is_long = line.chars().count() >= SHORTEST_WRAPPED;
-            let is_continued =
-                is_long && (next.starts_with(char::is_lowercase) || line.ends_with(','));
-            open(&pair) && (is_continued || is_wrapped && is_full(line, next))
-        });
     }
     blocks
 }

@@ -14,7 +14,7 @@ use super::notes::full;
 use super::paired::{PairedRow, paired};
 use super::tables::{dataset, method};
 use super::{Recipe, malformed};
-use crate::analysis::conditions::{self, Conditions};
+use crate::analysis::conditions;
 use crate::analysis::figures::RunFigures;
 use crate::analysis::health::{self, ParseHealth};
 use crate::analysis::metrics::bootstrap::Estimate;
@@ -228,9 +228,9 @@ fn warnings(recipe: &Recipe, missing: &[String], cells: &[CellResult]) -> Vec<St
 /// Runs and items, then what all methods have in common, then what differs.
 fn conditions(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<String> {
     let rows = cells.iter().map(|one| {
-        let conditions = Conditions::of(one.plan());
+        let conditions = conditions::of(one.plan());
         let mut of_method = cells.iter().filter(|other| other.cell.method == one.cell.method);
-        match of_method.all(|other| Conditions::of(other.plan()) == conditions) {
+        match of_method.all(|other| conditions::of(other.plan()) == conditions) {
             true => (one.cell.method.label.clone(), conditions),
             false => (one.cell.title(), conditions),
         }

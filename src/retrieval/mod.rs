@@ -4,28 +4,27 @@
 pub mod scripted;
 
 mod corpora;
-mod memory;
 mod retriever;
 mod search;
-mod spec;
 #[cfg(test)]
 mod tests;
 
 use std::path::PathBuf;
 
-use clap::ValueEnum;
+use clap::builder::TypedValueParser;
+use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
-use crate::corpus::embed::encoder_options;
+use crate::corpus::Corpus;
+use crate::corpus::embed::{encoder_of, encoder_options};
 use crate::diagnosis::Failure;
-use crate::encoder::EncoderOptions;
+use crate::encoder::{EncoderOptions, footprint};
+use crate::model::Footprint;
 use crate::ops::Device;
 use crate::record::{Passage, RetrievedChunk, SearchTimes, SourceCounts};
 
-pub use memory::memory;
 pub use retriever::Retriever;
 pub use search::cosine;
-pub use spec::CorpusSpec;
 
 /// What a search is to find. Settings that hold for a whole run are the retriever's own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -91,6 +90,37 @@ pub enum Rerank {
     Off,
 }
 
+/// The corpora of systems that search, and how they are searched. What earlier versions kept beside is left aside.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CorpusSpec {
+    /// Corpora to search, as `corpus build` wrote them, of one encoder
+    #[arg(
+        id = "corpus",
+        long = "corpus",
+        help_heading = "Retrieval",
+        value_delimiter = ',',
+        value_name = "DIR,DIR"
+    )]
+    #[serde(alias = "corpus")]
+    pub directories: Vec<PathBuf>,
+    /// Search only these sources, by their labels [default: all]
+    #[arg(
+        long,
+        help_heading = "Retrieval",
+        value_delimiter = ',',
+        value_name = "A,B",
+        requires = "corpus"
+    )]
+    pub sources: Vec<String>,
+    /// The reranker, for rerank=cross-encoder: a directory or a card
+    #[arg(long, help_heading = "Retrieval", value_name = "DIR|CARD")]
+    pub reranker: Option<PathBuf>,
+    /// Tokens that the reranker reads of query and passage [default: its card's]
+    #[arg(long, help_heading = "Retrieval", value_name = "N", requires = "corpus", value_parser = clap::value_parser!(u32).range(8..).map(|tokens| tokens as usize))]
+    pub reranker_tokens: Option<usize>,
+}
+
 /// What a run searches and by what.
 #[derive(Clone, Debug)]
 pub struct RetrieverOptions {
@@ -112,4 +142,26 @@ impl RetrieverOptions {
         let options = encoder_options(folder, self.device.clone())?;
         Ok(Some(EncoderOptions { max_tokens: self.corpus.reranker_tokens, ..options }))
     }
+}
+
+/// What a retriever of these options would load and keep, by name. Its corpora's files are mapped: what is read of them stays where memory is
+/// free, and goes where it is not.
+///
+/// # Errors
+/// A directory that is no corpus; a folder that is no encoder or no reranker.
+pub fn memory(options: &RetrieverOptions) -> Result<Vec<(String, Footprint)>, Failure> {
+    let mut models = Vec::new();
+    let mut add = |role: &str, options: &EncoderOptions| {
+        let folder = options.directory.file_name().unwrap_or_default().to_string_lossy();
+        models.push((format!("{role} {folder}"), footprint(options)?));
+        Ok::<_, Failure>(())
+    };
+    if let Some(directory) = options.corpus.directories.first() {
+        let (corpus, folder) = (Corpus::open(directory)?, options.encoder.as_deref());
+        add("encoder", &encoder_of(&corpus.file, folder, options.device.clone())?)?;
+    }
+    if let Some(reranker) = options.reranker_options()? {
+        add("reranker", &reranker)?;
+    }
+    Ok(models)
 }

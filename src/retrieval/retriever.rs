@@ -18,14 +18,14 @@ const MOST_KNOWN: usize = 4096;
 /// The corpora of runs and what searches them, each time on all threads.
 pub struct Retriever {
     pub options: RetrieverOptions,
-    corpora: Arc<Corpora>,
+    pub(super) corpora: Arc<Corpora>,
     turn: Mutex<Turn>,
 }
 
 /// What the search at hand works with: the models, which are loaded on first use, and what was found before.
 #[derive(Default)]
-struct Turn {
-    searcher: Option<Searcher>,
+pub(super) struct Turn {
+    pub(super) searcher: Option<Searcher>,
     known: Known,
 }
 
@@ -50,7 +50,7 @@ impl Retriever {
         Ok(self.clone())
     }
 
-    fn turn(&self) -> MutexGuard<'_, Turn> {
+    pub(super) fn turn(&self) -> MutexGuard<'_, Turn> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -82,17 +82,6 @@ impl Retriever {
         };
         let (corpora, rerank) = (self.corpora.clone(), options.rerank);
         Ok(Searcher { corpora, encoder: Box::new(encoder), reranker, rerank, cpu })
-    }
-
-    /// With this encoder in the place of the corpora's.
-    #[cfg(test)]
-    pub(super) fn with(options: RetrieverOptions, encoder: Box<dyn Embed + Send>) -> Retriever {
-        let retriever = Retriever::open(options).unwrap();
-        let (corpora, rerank) = (retriever.corpora.clone(), retriever.options.rerank);
-        let cpu = Cpu::new(2).unwrap();
-        let searcher = Searcher { corpora, encoder, reranker: None, rerank, cpu };
-        retriever.turn().searcher = Some(searcher);
-        retriever
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::search::Searcher;
 use super::*;
 use crate::corpus::build::tests::Sources;
 use crate::corpus::fake::FakeEncoder;
@@ -24,7 +25,12 @@ fn with(sources: &Sources, change: impl FnOnce(&mut CorpusSpec)) -> RetrieverOpt
 }
 
 fn start(options: &RetrieverOptions) -> Retriever {
-    Retriever::with(options.clone(), Box::new(FakeEncoder::new()))
+    let retriever = Retriever::open(options.clone()).unwrap();
+    let (corpora, rerank) = (retriever.corpora.clone(), options.rerank);
+    let (encoder, cpu) = (Box::new(FakeEncoder::new()), Cpu::new(2).unwrap());
+    let searcher = Searcher { corpora, encoder, reranker: None, rerank, cpu };
+    retriever.turn().searcher = Some(searcher);
+    retriever
 }
 
 fn request(query: &str) -> SearchRequest {

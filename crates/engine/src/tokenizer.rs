@@ -211,15 +211,12 @@ impl Tokenizer {
 
     /// The text of `tokens`; control tokens have none, and bytes that are no UTF-8 become U+FFFD.
     pub fn decode(&self, tokens: &[u32]) -> String {
-        let bytes: Vec<u8> = tokens.iter().flat_map(|&token| self.bytes(token)).copied().collect();
-        String::from_utf8_lossy(&bytes).into_owned()
+        lossy(tokens.iter().map(|&token| self.bytes(token)))
     }
 
     /// The text of `tokens` with control tokens by name; bytes that are no UTF-8 become U+FFFD.
     pub fn decode_shown(&self, tokens: &[u32]) -> String {
-        let bytes: Vec<u8> =
-            tokens.iter().flat_map(|&token| self.shown_bytes(token)).copied().collect();
-        String::from_utf8_lossy(&bytes).into_owned()
+        lossy(tokens.iter().map(|&token| self.shown_bytes(token)))
     }
 
     /// The bytes of one token as they are shown: of its text, or of a control token's name. None where no token has this id.
@@ -275,6 +272,10 @@ impl Tokenizer {
     pub fn id(&self, token: &str) -> Option<u32> {
         self.inner.token_to_id(token)
     }
+}
+
+fn lossy<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> String {
+    String::from_utf8_lossy(&pieces.collect::<Vec<_>>().concat()).into_owned()
 }
 
 /// The ids of a text without control tokens, in words as `cut` cuts it.

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use itertools::Itertools;
 use serde::Serialize;
 
-use crate::analysis::conditions::{self, Conditions};
+use crate::analysis::conditions;
 use crate::analysis::facts::Facts;
 use crate::analysis::figures::RunFigures;
 use crate::analysis::metrics::bootstrap::{Estimate, paired_difference};
@@ -98,7 +98,7 @@ pub fn compare_runs(directories: &[PathBuf]) -> Result<Comparison, Failure> {
         let system = run.contents.plan.system_name().to_owned();
         ComparedRun { run: run.name(), system, figures: RunFigures::of(run) }
     });
-    let made = runs.iter().map(|run| (run.name(), Conditions::of(&run.contents.plan)));
+    let made = runs.iter().map(|run| (run.name(), conditions::of(&run.contents.plan)));
     let pairs = runs.iter().skip(1).zip(plans);
     Ok(Comparison {
         dataset,

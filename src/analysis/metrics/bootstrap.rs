@@ -8,7 +8,7 @@
 //! Where all units are equal, so are all resamples: that tells nothing of other questions. A share of 0 or 1 then has the exact interval
 //! of the binomial distribution (Clopper and Pearson, Biometrika 1934), and what else is equal has none.
 
-use std::collections::HashMap;
+use itertools::Itertools;
 
 pub use super::over_runs::Estimate;
 use crate::analysis::facts::Facts;
@@ -127,16 +127,8 @@ pub struct Units(pub Vec<Vec<usize>>);
 impl Units {
     /// From each question's unit, named by any number.
     pub fn of(names: &[usize]) -> Units {
-        let mut units: Vec<Vec<usize>> = Vec::new();
-        let mut places = HashMap::new();
-        for (question, name) in names.iter().enumerate() {
-            let place = *places.entry(name).or_insert(units.len());
-            if place == units.len() {
-                units.push(Vec::new());
-            }
-            units[place].push(question);
-        }
-        Units(units)
+        let mut units = names.iter().zip(0..).into_group_map();
+        Units(names.iter().filter_map(|name| units.remove(name)).collect())
     }
 }
 

@@ -8,6 +8,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use itertools::{EitherOrBoth, Itertools};
+
 use crate::data::{Item, Question};
 
 /// In tenths, so that no rounding decides.
@@ -83,16 +85,8 @@ fn are_alike(left: &[u32], right: &[u32]) -> bool {
     if needed == 0 || 20 * left.len().min(right.len()) < needed {
         return false;
     }
-    let (mut at_left, mut at_right, mut shared) = (0, 0, 0);
-    while at_left < left.len() && at_right < right.len() {
-        match left[at_left].cmp(&right[at_right]) {
-            std::cmp::Ordering::Less => at_left += 1,
-            std::cmp::Ordering::Greater => at_right += 1,
-            std::cmp::Ordering::Equal => {
-                (at_left, at_right, shared) = (at_left + 1, at_right + 1, shared + 1);
-            }
-        }
-    }
+    let words = left.iter().merge_join_by(right, Ord::cmp);
+    let shared = words.filter(|word| matches!(word, EitherOrBoth::Both(..))).count();
     20 * shared >= needed
 }
 

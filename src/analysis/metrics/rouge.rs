@@ -4,8 +4,9 @@
 //! 0.1.2 with its stemmer on: counted n-grams of stems in lower case. `rouge_chinese` is the package `rouge-chinese` 1.0.3 on jieba's words:
 //! n-grams as sets, all words in a row for ROUGE-L.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
+use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
 use super::over_runs;
@@ -150,19 +151,11 @@ fn stems(text: &str) -> Vec<String> {
 }
 
 fn stems_score(hypothesis: &[String], reference: &[String], n: usize) -> Score {
-    let (found, wanted) = (count(hypothesis, n), count(reference, n));
+    let [found, wanted] = [hypothesis, reference].map(|stems| stems.windows(n).counts());
     let overlap =
         wanted.iter().map(|(n_gram, count)| found.get(n_gram).map_or(0, |other| *count.min(other)));
     let overlap = overlap.sum();
     stemmed_score(found.values().sum(), wanted.values().sum(), overlap)
-}
-
-fn count(stems: &[String], n: usize) -> HashMap<&[String], usize> {
-    let mut counts = HashMap::new();
-    for n_gram in stems.windows(n) {
-        *counts.entry(n_gram).or_insert(0) += 1;
-    }
-    counts
 }
 
 fn stemmed_score(found: usize, wanted: usize, overlap: usize) -> Score {

@@ -21,7 +21,7 @@ use super::formats;
 use super::store::layout;
 use super::store::manifest::{
     BuiltSource, InputFile, Local, MANIFEST, Manifest, ManifestFile, PLAN, SCHEMA, StoredFile,
-    VectorForm, VectorType,
+    VectorForm,
 };
 use crate::diagnosis::Failure;
 use crate::hub::sha256_file;
@@ -90,7 +90,6 @@ impl Build {
             chunks: 0,
             longest_chunk_chars: 0,
             vectors: VectorForm {
-                dtype: VectorType::F16,
                 dims,
                 full_dims: (dims < width).then_some(width),
                 normalised: encoder.is_normalised(),

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use super::*;
 use crate::corpus::Corpus;
 use crate::corpus::fake::FakeEncoder;
-use crate::corpus::verify::verify;
 
 /// A directory with two sources; the first has more chunks than a segment.
 pub(crate) struct Sources {
@@ -135,7 +134,9 @@ fn a_corpus_holds_what_its_sources_hold() {
     assert_eq!(corpus.full_vectors().unwrap().dims(), 16);
     let own = first as usize..corpus.len();
     assert_eq!(corpus.ranges(&["own".to_owned()]), std::slice::from_ref(&own));
-    assert!(verify(&sources.path("out")).unwrap().iter().all(|(_, problem)| problem.is_none()));
+    assert!(
+        Corpus::verify(&sources.path("out")).unwrap().iter().all(|(_, problem)| problem.is_none())
+    );
 }
 
 #[test]
@@ -188,7 +189,7 @@ fn what_earlier_versions_wrote_too_is_left_aside() {
     assert!(corpus.file.id != old.file.id && corpus.chunk(3).unwrap() == old.chunk(3).unwrap());
     assert_eq!(corpus.vectors().unwrap().numbers(3), old.vectors().unwrap().numbers(3));
     drop((corpus, old));
-    let checks = verify(&options.out).unwrap();
+    let checks = Corpus::verify(&options.out).unwrap();
     assert!(checks.iter().all(|(_, problem)| problem.is_none()));
     assert!(checks.iter().any(|(name, _)| name == "bm25.bin"));
 }
@@ -283,7 +284,7 @@ fn damage_is_found() {
         change(&mut bad);
         fs_err::write(&path, bad).unwrap();
         let error = Corpus::open(&options.out).map(drop).map_err(|error| error.to_string());
-        let checks = verify(&options.out);
+        let checks = Corpus::verify(&options.out);
         fs_err::write(&path, good).unwrap();
         let problem = checks.map(|checks| checks.into_iter().find_map(|(_, problem)| problem));
         (error.err().unwrap_or_default(), problem.unwrap_or_default().unwrap_or_default())

@@ -61,27 +61,18 @@ fn cut(article: &str, section: Element<'_>, chunks: &mut Vec<Section>) {
             title = parts.join(DASHES);
         } else if child.has_tag_name("p") {
             let text = content(child);
-            let last = chunks.last_mut().filter(|_| is_open && length(&text) < SHORT);
-            match last.filter(|(_, before)| length(before) + length(&text) < LONG) {
-                Some((_, before)) => *before = format!("{before} {text}"),
-                None => chunks.push((title.clone(), text)),
+            if !is_joined(chunks, is_open && length(&text) < SHORT, &text) {
+                chunks.push((title.clone(), text));
             }
             is_open = true;
         } else if child.has_tag_name("list") {
             let items: Vec<String> =
                 child.children().filter(Node::is_element).map(content).collect();
             let joined = items.join(" ");
-            let last = chunks.last_mut().filter(|_| is_open);
-            match last.filter(|(_, before)| length(before) + length(&joined) < LONG) {
-                Some((_, before)) => *before = format!("{before} {joined}"),
-                None if length(&joined) < LONG => {
-                    chunks.push((title.clone(), joined));
-                    is_open = true;
-                }
-                None => {
-                    is_open = false;
-                    chunks.extend(items.into_iter().map(|text| (title.clone(), text)));
-                }
+            if !is_joined(chunks, is_open, &joined) {
+                is_open = length(&joined) < LONG;
+                let texts = if is_open { vec![joined] } else { items };
+                chunks.extend(texts.into_iter().map(|text| (title.clone(), text)));
             }
             if follows_subtitle {
                 title.clone_from(&plain);
@@ -89,6 +80,13 @@ fn cut(article: &str, section: Element<'_>, chunks: &mut Vec<Section>) {
         }
         follows_subtitle = begins_subtitle;
     }
+}
+
+/// Whether a text joins the last chunk, which may grow.
+fn is_joined(chunks: &mut [Section], may_grow: bool, text: &str) -> bool {
+    let last = chunks.last_mut().filter(|_| may_grow);
+    let last = last.filter(|(_, before)| length(before) + length(text) < LONG);
+    last.map(|(_, before)| *before = format!("{before} {text}")).is_some()
 }
 
 fn add(text: &mut String, more: &str) {

@@ -45,18 +45,9 @@ pub struct Manifest {
     pub files: Vec<StoredFile>,
 }
 
-/// What numbers of vectors are kept as. Earlier versions had others, whose corpora are refused.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum VectorType {
-    #[default]
-    F16,
-}
-
-/// How vectors are kept.
+/// How vectors are kept: their numbers as f16. Earlier versions had other types, whose files have another header.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VectorForm {
-    pub dtype: VectorType,
     /// Numbers of a vector that is searched.
     pub dims: usize,
     /// Numbers of the longer vector that reranking by embedding takes, where one is kept.

@@ -15,10 +15,11 @@ use layout::{
     CHUNK_BYTES, CHUNKS, ChunkRecord, DOCUMENTS, DocumentRecord, FULL_VECTORS, HEADER_BYTES, TEXTS,
     VECTORS, vector_header,
 };
-use manifest::{BuiltSource, MANIFEST, Manifest, ManifestFile, PLAN};
+use manifest::{BuiltSource, MANIFEST, Manifest, ManifestFile, PLAN, StoredFile};
 
 use super::damaged;
 use crate::diagnosis::Failure;
+use crate::hub::sha256_file;
 use crate::ops::mapped::MappedFile;
 use crate::ops::vectors::VectorRows;
 use crate::outside;
@@ -74,6 +75,28 @@ impl Corpus {
             Corpus { directory: directory.to_owned(), file, maps, starts: OnceLock::new() };
         corpus.check_shape()?;
         Ok(corpus)
+    }
+
+    /// Checks every file, and where all are well every chunk's text against its own sum. Gives each file's name with its problem, if it has one.
+    pub fn verify(directory: &Path) -> Result<Vec<(String, Option<String>)>, Failure> {
+        let path = directory.join(MANIFEST);
+        if !path.is_file() {
+            // Opening says whether it is unfinished.
+            Corpus::open(directory)?;
+        }
+        let file = ManifestFile::read(&path)?;
+        let mut checks = Vec::new();
+        for stored in &file.manifest.files {
+            checks.push((stored.name.clone(), check(directory, stored)?));
+        }
+        if checks.iter().all(|(_, problem)| problem.is_none()) {
+            let corpus = Corpus::open(directory)?;
+            if let Some(error) = (0..corpus.len()).find_map(|number| corpus.chunk(number).err()) {
+                checks.retain(|(name, _)| name != CHUNKS);
+                checks.push((CHUNKS.to_owned(), Some(error.to_string())));
+            }
+        }
+        Ok(checks)
     }
 
     /// Whether counts, headers and sizes agree.
@@ -218,4 +241,17 @@ impl Corpus {
     fn damaged(&self, name: &str, problem: &str) -> Failure {
         damaged(&self.directory.join(name), problem)
     }
+}
+
+fn check(directory: &Path, stored: &StoredFile) -> Result<Option<String>, Failure> {
+    let path = directory.join(&stored.name);
+    if !path.is_file() {
+        return Ok(Some("is missing".to_owned()));
+    }
+    let found = fs_err::metadata(&path)?.len();
+    if found != stored.size_bytes {
+        return Ok(Some(format!("has {found} bytes, and corpus.toml says {}", stored.size_bytes)));
+    }
+    let is_right = sha256_file(&path)? == stored.sha256;
+    Ok((!is_right).then(|| "has another sha256 than corpus.toml says".to_owned()))
 }

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use super::super::{DEMO_PATH, Format, load, read};
+use super::super::{DEMO_PATH, Format, load};
 use super::*;
 
 fn parse(text: &str) -> Result<Dataset, DataError> {
-    read(Source::new(Path::new("ward.jsonl"), text.as_bytes().to_vec())?, Format::Mcq)
+    Format::Mcq.read(&Source::new(Path::new("ward.jsonl"), text.as_bytes().to_vec())?)
 }
 
 /// What is wrong with a file whose third line this is.
@@ -119,7 +119,7 @@ fn reads_the_built_in_questions() {
 }
 
 fn parse_csv(text: &str) -> Result<Dataset, DataError> {
-    read(Source::new(Path::new("ward.csv"), text.as_bytes().to_vec())?, Format::Mcq)
+    Format::Mcq.read(&Source::new(Path::new("ward.csv"), text.as_bytes().to_vec())?)
 }
 
 fn csv_problem(text: &str) -> String {

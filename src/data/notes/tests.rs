@@ -1,11 +1,11 @@
 //! The plain format for notes, as text files, JSON Lines and CSV.
 
-use super::super::{Format, load, read};
+use super::super::{Format, load};
 use super::*;
 
 fn parse(name: &str, text: &str) -> Result<Dataset, DataError> {
     let source = Source::new(Path::new(name), text.as_bytes().to_vec())?;
-    read(source, Format::Notes)
+    Format::Notes.read(&source)
 }
 
 /// What is wrong with a file whose third line this is.
@@ -163,7 +163,7 @@ fn refuses_gold_that_does_not_hold_together() {
 fn refuses_bad_tables() {
     let problem = |text: &str| {
         let source = Source::new(Path::new("ward.csv"), text.as_bytes().to_vec()).unwrap();
-        read(source, Format::Notes).unwrap_err().to_string()
+        Format::Notes.read(&source).unwrap_err().to_string()
     };
     assert_eq!(
         problem("id,note\n1,a\n"),

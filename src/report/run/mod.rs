@@ -15,7 +15,7 @@ use super::ReportError;
 use super::kit;
 use super::table::{Kind, Labelled, Table, explanations};
 use crate::analysis::Outcomes;
-use crate::analysis::conditions::{self, Conditions};
+use crate::analysis::conditions;
 use crate::analysis::figures::RunFigures;
 use crate::analysis::health::ParseHealth;
 use crate::analysis::metrics::over_runs::{Spread, plain, share};
@@ -104,7 +104,7 @@ fn results(contents: &Contents, scorer: &CorrectionScorer) -> Results {
         results.warnings = health.warnings();
         results.warnings.truncate(2);
     }
-    results.method.extend(conditions::say(&[(String::new(), Conditions::of(plan))]));
+    results.method.extend(conditions::say(&[(String::new(), conditions::of(plan))]));
     Results { risk: risk(contents), ..results }
 }
 
