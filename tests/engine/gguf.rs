@@ -80,9 +80,6 @@ fn an_imported_model_has_the_bits_and_the_tokens_of_the_one_it_was_converted_fro
         let published = goldens().join("models").join(&case.name);
         let (ours, theirs) = (generation(&directory), generation(&published));
         assert_eq!(ours.eos_ids, theirs.eos_ids, "{}", case.name);
-        if case.name.starts_with("llama") {
-            assert_eq!(ours.sampling, theirs.sampling);
-        }
         let options = HubOptions::from_lookup(|_| None).unwrap().local();
         let checks = verify(&resolve(directory.to_str().unwrap(), &options).unwrap()).unwrap();
         assert!(checks.iter().all(|check| matches!(check.status, Status::Ok(_))), "{checks:?}");

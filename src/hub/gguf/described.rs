@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::Gguf;
 use crate::diagnosis::Failure;
@@ -42,14 +42,6 @@ const ENDS: &str =
 
 /// The tensor that divides the frequencies of a Llama 3.1.
 pub const FREQUENCIES: &str = "rope_freqs.weight";
-/// How the makers draw: what the format calls it, and what generation_config.json does.
-const SAMPLING: [(&str, &str); 5] = [
-    ("temp", "temperature"),
-    ("penalty_repeat", "repetition_penalty"),
-    ("top_k", "top_k"),
-    ("top_p", "top_p"),
-    ("min_p", "min_p"),
-];
 /// Wider ones are nobody's.
 const WIDEST_HEAD: usize = 1 << 10;
 
@@ -132,7 +124,7 @@ fn llama3(gguf: &Gguf, config: &Config) -> Result<Value, Failure> {
     }))
 }
 
-/// `generation_config.json`: what ends turns, and how the makers draw where the file says so.
+/// `generation_config.json`: what ends turns.
 pub fn generation(gguf: &Gguf, tokens: &Tokens<'_>) -> Result<Value, Failure> {
     let named = ["eos", "eot", "eom"].into_iter().filter_map(|name| Some(tokens.named(name)?.0));
     let is_end = |word: &str| ENDS.split(' ').any(|end| end == word);
@@ -141,18 +133,7 @@ pub fn generation(gguf: &Gguf, tokens: &Tokens<'_>) -> Result<Value, Failure> {
     if ends.is_empty() {
         return Err(gguf.refused("it names no token that ends a text"));
     }
-    let mut generation = Map::new();
-    for (there, own) in SAMPLING {
-        // A field that is null is off, and one that is not there has a default.
-        let value = gguf.json(&format!("general.sampling.{there}"));
-        if !value.is_null() {
-            generation.insert(own.to_owned(), value);
-        }
-    }
-    let samples = !generation.is_empty();
-    generation.insert("do_sample".to_owned(), json!(samples));
-    generation.insert("eos_token_id".to_owned(), json!(ends));
-    Ok(generation.into())
+    Ok(json!({"do_sample": false, "eos_token_id": ends}))
 }
 
 /// Types of tokens.

@@ -86,9 +86,8 @@ struct Gguf {
 
 impl Gguf {
     fn open(path: &Path) -> Result<Gguf, Failure> {
-        let file = outside::open(path)?;
         let mut head = Vec::new();
-        file.take(MOST_HEADER).read_to_end(&mut head)?;
+        outside::open(path)?.take(MOST_HEADER).read_to_end(&mut head)?;
         // candle divides by it.
         let key = b"general.alignment\x04\0\0\0\0\0\0\0";
         if head.windows(key.len()).any(|found| found == key) {
