@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How far two outputs of `wardround generate logits` lie apart.
+"""How far two outputs of `wardround generate --logits` lie apart.
 
     compare_logits.py REFERENCE OTHER [BOUND]     # a line a position in ten; fails beyond the bound
     compare_logits.py --same REFERENCE OTHER      # fails where a single bit differs, and says where first

@@ -47,7 +47,7 @@ sum_of() { # sum_of WITHOUT: one hash of a greedy and a drawn text of each tiny 
   local f t n=texts.${1:-whole}; local -x WARDROUND_CUDA_WITHOUT=$1
   for f in "${families[@]}"; do
     for t in 0 1; do run 40 "$n.$f.$t" "$w" generate --model "$work/tiny-$f" --tokens 5,6,7,8,9 --max-tokens 40 --json --device "$device" --temperature $t --top-p 0.9 || return 1; done
-    for t in 300 7; do run 40 "$n.$f.$t" "$w" generate logits --model "$work/tiny-$f" --tokens "$(seq -s, 10 309)" --device "$device" --rows $t || return 1; done
+    for t in 300 7; do run 40 "$n.$f.$t" "$w" generate --logits --model "$work/tiny-$f" --tokens "$(seq -s, 10 309)" --device "$device" --rows $t || return 1; done
     cmp -s "$log/$n.$f.300.out" "$log/$n.$f.7.out" || { say "$n: $f's bits depend on the rows of a step"; return 1; }
   done
   cat "$log/$n".*.out | sha256sum | cut -c1-16 >"$log/$n.sum"

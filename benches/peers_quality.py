@@ -141,7 +141,7 @@ class Wardround:
     def read(self, window: list[int]) -> Iterator[np.ndarray]:
         """The logits after each token but the last."""
         tokens = ",".join(str(token) for token in window[:-1])
-        command = [self.program, "generate", "logits", *self.flags, "--tokens", tokens, "--rows", ROWS]
+        command = [self.program, "generate", "--logits", *self.flags, "--tokens", tokens, "--rows", ROWS]
         with subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE) as process:
             # All lists of numbers in a JSON text that may be larger than the memory; the first has the tokens.
             left, is_first = b"", True

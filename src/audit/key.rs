@@ -18,10 +18,8 @@ pub struct TrailKey(pub(super) Hasher);
 
 impl TrailKey {
     /// Makes one beside the trail, durably.
-    pub(super) fn make(directory: &Path) -> Result<TrailKey, Failure> {
-        let bytes = random::<LENGTH>()?;
-        whole_file::write_private(&directory.join(FILE), &bytes)?;
-        Ok(TrailKey(Hasher::keyed(bytes)))
+    pub(super) fn make(directory: &Path) -> Result<(), Failure> {
+        Ok(whole_file::write_private(&directory.join(FILE), &random::<LENGTH>()?)?)
     }
 
     /// # Errors

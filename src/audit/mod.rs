@@ -19,7 +19,7 @@ pub mod trail;
 
 use std::path::PathBuf;
 
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 pub use self::key::random_name;
@@ -27,30 +27,34 @@ pub use self::line::{Event, Input, Line};
 pub use self::trail::Trail;
 
 /// What is kept of texts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AuditContent {
     /// The texts, in files of their own that can be deleted
     Full,
     /// Sums under the trail's key
+    #[default]
     Hash,
 }
 
-/// Where the trail lies, and what it keeps.
-#[derive(Clone, Debug)]
+/// The trail that a server writes, and what that keeps.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Audit")]
 pub struct AuditOptions {
+    /// Write an audit trail to this directory: a line per answer and deletion. Each process has a trail of its own
+    #[arg(id = "audit", long, value_name = "DIR", required = false, env = "WARDROUND_AUDIT")]
     pub directory: PathBuf,
+    /// What the trail keeps of texts
+    #[arg(
+        long = "audit-content",
+        default_value = "hash",
+        requires = "audit",
+        env = "WARDROUND_AUDIT_CONTENT"
+    )]
     pub content: AuditContent,
-    /// Days after which kept texts are deleted; `None`: never.
+    /// Delete kept texts after this many days
+    #[arg(long = "audit-keep", value_name = "DAYS", requires = "audit", value_parser = clap::value_parser!(u32).range(1..), env = "WARDROUND_AUDIT_KEEP")]
     pub keep_days: Option<u32>,
-}
-
-impl AuditOptions {
-    /// A trail of sums, which deletes nothing.
-    pub fn new(directory: impl Into<PathBuf>) -> AuditOptions {
-        let directory = directory.into();
-        AuditOptions { directory, content: AuditContent::Hash, keep_days: None }
-    }
 }
 
 /// An event of the user who runs this program.

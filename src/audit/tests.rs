@@ -19,7 +19,7 @@ use crate::experiment::line::{Hasher, seal};
 use crate::experiment::link::Link;
 
 fn options(folder: &Path, content: AuditContent) -> AuditOptions {
-    AuditOptions { content, ..AuditOptions::new(folder.join("audit")) }
+    AuditOptions { directory: folder.join("audit"), content, keep_days: None }
 }
 
 fn open(options: &AuditOptions) -> Trail {

@@ -178,9 +178,7 @@ impl Trail {
 
     fn wait(&self, event: Event, is_last: bool) -> Result<(), Failure> {
         let (sender, written) = sync_channel(1);
-        let done = move |is_written| {
-            let _ = sender.send(is_written);
-        };
+        let done = move |is_written| _ = sender.send(is_written);
         let _ = self.0.inbox.send(Message { event, done: Box::new(done), is_last });
         match written.recv() {
             Ok(true) => Ok(()),

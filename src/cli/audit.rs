@@ -109,7 +109,8 @@ impl Forget {
         lines.sort_unstable();
         lines.dedup();
         given.write_in(&directory).enter()?;
-        let trail = Trail::open(&AuditOptions::new(&directory), "audit forget")?;
+        let options = AuditOptions { directory, ..AuditOptions::default() };
+        let trail = Trail::open(&options, "audit forget")?;
         let forgotten = forget(&trail, |line| lines.contains(&line.seq), &why);
         trail.finish()?;
         let forgotten = forgotten?;

@@ -9,7 +9,7 @@ use crate::bench::model::{Measurement, ModelReport, Subject};
 use crate::bench::trial::Trial;
 use crate::bench::workload::{Extent, Workload};
 use crate::cli::exit::Failure;
-use crate::cli::options::{HubFlags, OutputFormat, QuietFlag};
+use crate::cli::options::{ExecutionFlags, OutputFormat};
 use crate::cli::sandboxed::Paths;
 use crate::cli::terminal::print;
 use crate::experiment::hardware::Compute;
@@ -52,9 +52,7 @@ pub struct Bench {
     #[command(flatten)]
     compute: Compute,
     #[command(flatten)]
-    hub: HubFlags,
-    #[command(flatten)]
-    progress: QuietFlag,
+    execution: ExecutionFlags,
 }
 
 impl Bench {
@@ -72,14 +70,14 @@ impl Bench {
         let description = self.describe(device.machine(), extent.positions)?;
         check_room(&description, &device, extent)?;
         let costs = CostModel::new(&description.config, description.precision, device.machine());
-        self.progress.note(format!("loading {}", description.checkpoint.name));
+        self.execution.progress.note(format!("loading {}", description.checkpoint.name));
         let model = Subject::new(&description);
         let durations = match &device {
             Device::Cpu(cpu) => self.time(cpu.clone(), &description, &workloads)?,
             Device::Cuda(gpu) => self.time(gpu.for_engine()?, &description, &workloads)?,
             Device::Candle(candle) => self.time(candle.clone(), &description, &workloads)?,
         };
-        self.progress.note("measuring the machine's bandwidth");
+        self.execution.progress.note("measuring the machine's bandwidth");
         let environment = Environment::measure(run::host(), &device)?;
         let timed = workloads.iter().zip(&durations);
         let results = timed.filter_map(|(workload, durations)| {
@@ -109,7 +107,7 @@ impl Bench {
         for (index, workload) in workloads.iter().enumerate() {
             let Workload { name, batch, depth, .. } = workload;
             let place = format!("{}/{}", index + 1, workloads.len());
-            self.progress.note(format!("{place} {name}, batch {batch}, depth {depth}"));
+            self.execution.progress.note(format!("{place} {name}, batch {batch}, depth {depth}"));
             let times = trial.measure(workload, usize::from(self.repetitions));
             durations.push(times.map_err(ModelError::from)?);
         }
@@ -138,7 +136,7 @@ impl Bench {
     }
 
     fn describe(&self, machine: Machine, positions: usize) -> Result<Description, Failure> {
-        let checkpoint = resolve(&self.model, &self.hub.options(self.progress.quiet)?)?;
+        let checkpoint = resolve(&self.model, &self.execution.hub_options()?)?;
         Description::read(checkpoint, self.compute.precision(), machine, positions)
     }
 }

@@ -11,11 +11,10 @@ use clap::Args;
 use indicatif::ProgressBar;
 use serde_json::json;
 
-use super::interrupt;
 use super::options::HubFlags;
 use super::sandboxed::Paths;
 use crate::analysis::notes::Finding;
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, on_interrupt};
 use crate::console;
 use crate::data::{self, Dataset, Format};
 use crate::experiment::case::Worked;
@@ -126,7 +125,7 @@ fn read(path: Option<&Path>) -> Result<Dataset, Failure> {
 /// Runs the system on the note.
 fn ask(run: Run, models: Models) -> Result<Worked, Failure> {
     let (recorder, calls, _) = Telling::new();
-    let panel = run.panel(&models.start()?.models, Box::new(recorder), interrupt::watch())?;
+    let panel = run.panel(&models.start()?.models, Box::new(recorder), on_interrupt())?;
     let (dataset, item) = (&run.plan.dataset.name, &run.items[0]);
     let line = run.system.answer(&Task { panel: &panel, dataset, item, run: 1 })?;
     Ok(Worked::of(line, calls.try_iter().collect()))

@@ -12,9 +12,9 @@ use crate::cli::exit::Failure;
 use crate::cli::sandboxed::Paths;
 use crate::cli::terminal;
 use crate::console;
+use crate::corpus::Corpus;
 use crate::corpus::description::Source;
 use crate::corpus::store::manifest::{BuiltSource, Manifest};
-use crate::corpus::{Corpus, verify};
 
 #[derive(Debug, Subcommand)]
 pub enum CorpusVerb {
@@ -38,7 +38,7 @@ impl Verify {
     fn run(self, given: Paths) -> Result<(), Failure> {
         given.enter()?;
         let mut wrong = 0;
-        for (name, problem) in verify::verify(&self.directory)? {
+        for (name, problem) in Corpus::verify(&self.directory)? {
             wrong += usize::from(problem.is_some());
             console::say(format!("{name:16} {}", problem.as_deref().unwrap_or("ok")))?;
         }

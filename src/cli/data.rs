@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 
 use super::models::tell_checks;
-use super::options::{HubFlags, QuietFlag};
+use super::options::ExecutionFlags;
 use super::reasons::Reasons;
 use super::sandboxed::{Paths, folder_of};
 use super::terminal;
@@ -40,9 +40,7 @@ pub struct Fetch {
     #[arg(long, value_name = "DIR")]
     to: PathBuf,
     #[command(flatten)]
-    progress: QuietFlag,
-    #[command(flatten)]
-    hub: HubFlags,
+    execution: ExecutionFlags,
 }
 
 #[derive(Debug, Args)]
@@ -62,7 +60,7 @@ run_each!(Data: Fetch, Ls, Verify, Reasons);
 impl Fetch {
     fn run(self, given: Paths) -> Result<(), Failure> {
         given.fetch()?.enter()?;
-        let options = self.hub.options(self.progress.quiet)?;
+        let options = self.execution.hub_options()?;
         // A mistake in a name is reported before anything is fetched.
         let mut cards = Vec::new();
         for name in &self.names {

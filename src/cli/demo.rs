@@ -1,15 +1,13 @@
 //! `demo`: a whole run with tiny models that are made for it, or with a small real one.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::Args;
 
-use super::options::{HubFlags, QuietFlag};
-use super::progress::Terminal;
+use super::options::{ExecutionFlags, QuietFlag};
 use super::sandboxed::Paths;
-use super::{interrupt, summary};
-use crate::cli::exit::Failure;
+use super::summary;
+use crate::cli::exit::{Failure, on_interrupt};
 use crate::console;
 use crate::data::{Choice, DEMO_PATH, Format, Item};
 use crate::experiment::contents::Contents;
@@ -38,9 +36,7 @@ pub struct Demo {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]
-    hub: HubFlags,
-    #[command(flatten)]
-    progress: QuietFlag,
+    execution: ExecutionFlags,
 }
 
 impl Demo {
@@ -56,12 +52,11 @@ impl Demo {
             None => {
                 let cache = cache();
                 given.write(&cache)?.write(&out)?.enter()?;
-                self.debate(synthetic(&cache, self.progress)?)?
+                self.debate(synthetic(&cache, self.execution.progress)?)?
             }
         };
-        self.progress.loading(std::slice::from_ref(&spec))?;
-        let observer = Arc::new(Terminal::new(self.progress.quiet));
-        let executed = execute(spec, &out, observer, interrupt::watch())?;
+        self.execution.progress.loading(std::slice::from_ref(&spec))?;
+        let executed = execute(spec, &out, self.execution.observer(), on_interrupt())?;
         summary::finish(&executed)?;
         print_debate(&executed.contents, self.real.is_some())?;
         Ok(console::say(match self.real {
@@ -78,7 +73,7 @@ impl Demo {
         let config = SystemConfig::parse("medmad", if self.real.is_some() { REAL } else { NOISE })?;
         let mut spec = Spec::new(config, DEMO_PATH, Format::Mcq)?;
         spec.panel = panel;
-        spec.hub = self.hub.options(self.progress.quiet)?;
+        spec.hub = self.execution.hub_options()?;
         Ok(spec)
     }
 }

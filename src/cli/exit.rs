@@ -3,6 +3,8 @@
 use std::any::Any;
 use std::panic::{UnwindSafe, catch_unwind};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::console;
 use crate::diagnosis::Blame;
@@ -18,10 +20,20 @@ Exit codes:
   70   a failure of the machine or of an endpoint: disk full, out of memory, GPU fault, internal error
   130  interrupted; `wardround resume DIR` goes on";
 
-/// Exits at once on a second interrupt: every line that was counted is durable.
+/// A flag that is set by Ctrl-C or a termination signal: the run stops so that it can be resumed. A second one exits at once, for every
+/// line that was counted is durable.
 #[expect(clippy::exit, reason = "nothing is left to unwind for")]
-pub fn at_once() -> ! {
-    std::process::exit(i32::from(Blame::Interrupted.exit_code()))
+pub fn on_interrupt() -> Arc<AtomicBool> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = stop.clone();
+    // Without a handler the signal ends the process, and the run can be resumed too.
+    let _ = ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(i32::from(Blame::Interrupted.exit_code()))
+        }
+        console::note("interrupted: dropping the calls in flight");
+    });
+    stop
 }
 
 /// Runs a command, prints its error and hint to stderr, and returns the exit code; a panic is an error of the machine, as one is where no

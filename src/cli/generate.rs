@@ -1,8 +1,8 @@
-//! `generate`: prints one completion of one model, or under it logits.
+//! `generate`: prints one completion of one model, or logits.
 
-use clap::{Args, Subcommand};
+use clap::Args;
 
-use super::logits::Logits;
+use super::logits;
 use super::options::HubFlags;
 use crate::cli::exit::Failure;
 use crate::cli::sandboxed::Paths;
@@ -10,40 +10,15 @@ use crate::console;
 use crate::engine::{Request, Stop};
 use crate::experiment::hardware::{Compute, Hardware};
 use crate::experiment::models::Models;
+use crate::hub::resolve;
 use crate::panel::{PanelError, SamplingChoice};
 use crate::record::Message;
 
-// A completion, unless the verb below it is asked for.
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Generate {
-    #[command(subcommand)]
-    verb: Option<Other>,
-    #[command(flatten)]
-    one: Box<OneCompletion>,
-}
-
-#[derive(Debug, Subcommand)]
-enum Other {
-    /// Print all next-token logits for a token sequence
-    Logits(Logits),
-}
-
-impl Generate {
-    pub fn run(self, given: Paths) -> Result<(), Failure> {
-        given.enter()?;
-        match self.verb {
-            Some(Other::Logits(verb)) => verb.run(),
-            None => self.one.run(),
-        }
-    }
-}
-
-#[derive(Debug, Args)]
-pub struct OneCompletion {
     /// Model: a card's name, a hub id or a directory
-    #[arg(long, help_heading = "Model", value_name = "MODEL", required = true)]
-    model: Option<String>,
+    #[arg(long, help_heading = "Model", value_name = "MODEL")]
+    model: String,
     #[command(flatten)]
     input: Input,
     /// Maximum number of tokens to generate
@@ -57,6 +32,12 @@ pub struct OneCompletion {
     /// Print a JSON object with text, tokens, usage and finish_reason
     #[arg(long)]
     json: bool,
+    /// Print the logits after each of --tokens, as JSON, and generate nothing
+    #[arg(long, requires = "tokens")]
+    logits: bool,
+    /// Positions computed per step for --logits; changes results on candle alone
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    rows: u16,
     #[command(flatten)]
     compute: Compute,
     #[command(flatten)]
@@ -74,14 +55,17 @@ struct Input {
     tokens: Option<Vec<u32>>,
 }
 
-impl OneCompletion {
-    fn run(self) -> Result<(), Failure> {
-        // Absent only beside a verb that has one of its own.
-        let model = self.model.unwrap_or_default();
-        let hardware =
-            Hardware { compute: self.compute, max_batch: Some(1), ..Hardware::default() };
+impl Generate {
+    pub fn run(self, given: Paths) -> Result<(), Failure> {
+        given.enter()?;
         let hub = self.hub.options(false)?;
-        let models = Models::describe([&model], &hardware, &hub, |_| Ok(Vec::new()))?;
+        if let (true, Some(tokens)) = (self.logits, &self.input.tokens) {
+            let checkpoint = resolve(&self.model, &hub)?;
+            return logits::tell(&checkpoint, &self.compute, tokens, self.rows);
+        }
+        let (model, compute) = (&self.model, self.compute);
+        let hardware = Hardware { compute, max_batch: Some(1), ..Hardware::default() };
+        let models = Models::describe([model], &hardware, &hub, |_| Ok(Vec::new()))?;
         let Some(description) = models.descriptions.first() else {
             return Err(Failure::usage(
                 format!("{model} is an endpoint, and `generate` runs a model of this machine"),

@@ -25,10 +25,8 @@ mod data;
 mod demo;
 mod doctor;
 pub mod exit;
-mod flags;
 mod forecast;
 mod generate;
-mod interrupt;
 #[cfg(feature = "serve")]
 mod keys;
 mod logits;
@@ -138,7 +136,7 @@ enum Verb {
     #[command(subcommand)]
     Audit(audit::AuditVerb),
     /// Generate one completion, or print logits
-    Generate(generate::Generate),
+    Generate(Box<generate::Generate>),
     /// Measure the speed of a model
     Bench(Box<bench::Bench>),
     /// Show this build, and the devices and memory available here

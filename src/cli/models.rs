@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
-use super::options::{HubFlags, QuietFlag};
+use super::options::{ExecutionFlags, HubFlags, QuietFlag};
 use super::sandboxed::Paths;
 use super::terminal;
 use crate::analysis::table::{Cell, Table};
@@ -43,9 +43,7 @@ pub struct Fetch {
     #[arg(long, value_name = "DIR")]
     to: Option<PathBuf>,
     #[command(flatten)]
-    progress: QuietFlag,
-    #[command(flatten)]
-    hub: HubFlags,
+    execution: ExecutionFlags,
 }
 
 #[derive(Debug, Args)]
@@ -117,12 +115,12 @@ fn list(options: &HubOptions) -> Result<(), Failure> {
 impl Fetch {
     fn run(self, given: Paths) -> Result<(), Failure> {
         given.fetch()?.enter()?;
-        let options = self.hub.options(self.progress.quiet)?;
+        let options = self.execution.hub_options()?;
         let checkpoint = hub::fetch(&self.model, self.to.as_deref(), &options)?;
         let licence = checkpoint.card.map(|card| &card.licence);
         // What has to travel with copies, and what the model may be used for.
         for line in licence.into_iter().flat_map(|licence| [&licence.notice, &licence.policy]) {
-            line.iter().for_each(|line| self.progress.note(line));
+            line.iter().for_each(|line| self.execution.progress.note(line));
         }
         Ok(console::say(checkpoint.directory.display().to_string())?)
     }

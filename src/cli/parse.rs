@@ -1,10 +1,9 @@
 //! Reads the command line and the environment variables of its flags. An empty variable is unset, and that of a switch takes the words of
-//! [`crate::variable`]. What is not UTF-8 is refused before anything else: plans, logs and bundles could not name such a path again.
+//! [`crate::variable`].
 
 use std::ffi::{OsStr, OsString};
 
 use clap::builder::{self, Resettable};
-use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Command, FromArgMatches};
 
 use super::sandboxed::Paths;
@@ -13,34 +12,10 @@ use crate::variable;
 
 /// The command line of this process; a mistake in it ends the program.
 pub fn parse() -> Arguments {
-    let line = with_variables(command(), &|name| std::env::var_os(name));
-    let directory = std::env::current_dir().unwrap_or_default().into_os_string();
-    let parsed = parse_from(line, std::env::args_os().collect(), directory);
-    parsed.unwrap_or_else(|error| error.exit())
-}
-
-fn parse_from(
-    mut command: Command,
-    given: Vec<OsString>,
-    directory: OsString,
-) -> Result<Arguments, clap::Error> {
-    let refuse = |text: &OsString, what: &str| {
-        let message = format!(
-            "{what} `{}` is not UTF-8, which no plan or log could name again: give it another name",
-            text.display()
-        );
-        clap::Error::raw(ErrorKind::InvalidUtf8, format!("{message}\n"))
-    };
-    if let Some(argument) = given.iter().find(|argument| argument.to_str().is_none()) {
-        return Err(refuse(argument, "the argument"));
-    }
-    if directory.to_str().is_none() {
-        return Err(refuse(&directory, "the working directory"));
-    }
-    let matches = command.try_get_matches_from_mut(given)?;
-    let mut arguments = Arguments::from_arg_matches(&matches)?;
+    let matches = with_variables(command(), &|name| std::env::var_os(name)).get_matches();
+    let mut arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     arguments.given = Some(Paths::default().given(&matches));
-    Ok(arguments)
+    arguments
 }
 
 type Lookup<'a> = &'a dyn Fn(&OsStr) -> Option<OsString>;
@@ -68,28 +43,7 @@ fn boolean(value: &str) -> Result<bool, String> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::ffi::OsStringExt;
-
     use super::*;
-
-    fn read(given: &[&[u8]], directory: &[u8]) -> Result<Arguments, clap::Error> {
-        let given = given.iter().map(|text| OsString::from_vec(text.to_vec())).collect();
-        let command = with_variables(command(), &|_| None);
-        parse_from(command, given, OsString::from_vec(directory.to_vec()))
-    }
-
-    #[test]
-    fn what_is_not_utf_8_is_refused_before_anything_else() {
-        read(&[b"wardround", b"doctor"], b"/ward \xc3\xa9").unwrap();
-        let error = read(&[b"wardround", b"verify", b"/runs/\xff1"], b"/").unwrap_err();
-        assert!(
-            error.to_string().contains("the argument `/runs/\u{fffd}1` is not UTF-8"),
-            "{error}"
-        );
-        assert_eq!(error.exit_code(), 2);
-        let error = read(&[b"wardround", b"doctor"], b"/\xff").unwrap_err();
-        assert!(error.to_string().contains("the working directory"), "{error}");
-    }
 
     #[test]
     fn every_switch_with_a_variable_takes_the_same_words() {

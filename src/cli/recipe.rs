@@ -6,16 +6,15 @@ use std::sync::Arc;
 use clap::Args;
 use itertools::Itertools;
 
-use super::flags::ExecutionFlags;
 use super::forecast::{announce, file};
-use super::options::ScorerFlags;
+use super::options::{ExecutionFlags, ScorerFlags};
 use super::progress::Terminal;
 use super::sandboxed::Paths;
 use super::summary;
-use super::{interrupt, report, terminal};
+use super::{report, terminal};
 use crate::analysis::metrics::significance::foreseen;
 use crate::analysis::notes::GivenKeywords;
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, on_interrupt};
 use crate::console;
 use crate::corpus::open_encoder;
 use crate::data::Format;
@@ -226,7 +225,7 @@ impl RecipeOutput {
             Ok(())
         };
         let (finished, stopped) =
-            recipe.execute(resolved, observer.clone(), interrupt::watch(), ended)?;
+            recipe.execute(resolved, observer.clone(), on_interrupt(), ended)?;
         for (_, contents) in &finished {
             summary::write_missing_page(contents)?;
         }

@@ -4,10 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::flags::{ExecutionFlags, MovedFlags, hidden};
-use super::interrupt;
+use super::options::{ExecutionFlags, MovedFlags, hidden};
 use super::sandboxed::Paths;
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, on_interrupt};
 use crate::console;
 use crate::experiment::contents::Contents;
 use crate::experiment::hardware::MOST_DRAFT;
@@ -50,7 +49,7 @@ impl Replay {
         let spec = self.spec(&Plan::load(&Plan::find(&self.directory)?)?)?;
         given.run(&spec)?.enter()?;
         let contents = Contents::read(&self.directory)?;
-        let stop = interrupt::watch();
+        let stop = on_interrupt();
         let replayed = replay(&contents, spec, &self.items, stop)?;
         let mut calls = count(replayed.calls, "call");
         if replayed.searches > 0 {

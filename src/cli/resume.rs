@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::flags::{ExecutionFlags, MovedFlags};
+use super::options::{ExecutionFlags, MovedFlags};
 use super::recipe::RecipeOutput;
 use super::run::go_on;
 use super::sandboxed::Paths;

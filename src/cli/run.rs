@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use clap::{Arg, Args, Command};
 
-use super::flags::{ExecutionFlags, MovedFlags};
 use super::forecast::Outlook;
+use super::options::{ExecutionFlags, MovedFlags};
 use super::resume::Resume;
 use super::sandboxed::Paths;
-use super::{interrupt, speed, summary};
-use crate::cli::exit::Failure;
+use super::{speed, summary};
+use crate::cli::exit::{Failure, on_interrupt};
 use crate::console;
 use crate::data::Format;
 use crate::data::subset::Subset;
@@ -167,7 +167,7 @@ pub fn go_on(
         return refuse_failed(&contents);
     }
     let (loaded, observer) = (models.start()?, execution.observer());
-    let driver = Driver { loaded, observer, stop: interrupt::watch(), folder: out.to_owned() };
+    let driver = Driver { loaded, observer, stop: on_interrupt(), folder: out.to_owned() };
     let finished = begun.finished.items.len();
     let executed = driver.execute(run, begun, out)?;
     if !execution.progress.quiet {

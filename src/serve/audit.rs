@@ -195,7 +195,8 @@ mod tests {
     #[test]
     fn a_client_that_leaves_while_the_first_line_is_written_leaves_a_call_with_an_end() {
         let folder = tempfile::tempdir().unwrap();
-        let options = AuditOptions::new(folder.path().join("audit"));
+        let directory = folder.path().join("audit");
+        let options = AuditOptions { directory, ..AuditOptions::default() };
         let audit = Audit::open(&options).unwrap();
         // Begun, and dropped at its first wait.
         let body = audit.input(b"{}");

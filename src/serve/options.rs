@@ -21,8 +21,7 @@ pub struct ServeOptions {
     pub listen: Listen,
     #[command(flatten)]
     pub limits: Limits,
-    /// The audit trail, if there is one.
-    #[arg(skip)]
+    #[command(flatten)]
     pub audit: Option<AuditOptions>,
 }
 

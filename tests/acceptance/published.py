@@ -122,7 +122,7 @@ def beside(wardround: str, checkpoint: Path, device: str, theirs: dict) -> dict:
     kept = "bf16" if "cuda" in device else "f32"
     on = ["--model", checkpoint, "--device", device, "--dtype", kept, "--offline"]
     tokens = theirs["prompts"][0] + theirs["greedy"][0][:LOGIT_TOKENS]
-    said = run([wardround, "generate", "logits", *on, "--tokens", ",".join(map(str, tokens))])
+    said = run([wardround, "generate", "--logits", *on, "--tokens", ",".join(map(str, tokens))])
     ours = torch.tensor(json.loads(said)["logits"])
     expected = theirs["logits"][:, : ours.shape[1]]
     apart = ((ours - expected).abs().amax(1) / expected.abs().amax(1)).max().item()

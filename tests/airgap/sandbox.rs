@@ -259,7 +259,7 @@ fn every_verb_does_its_work_inside() {
         "models synth llama made --seed 5 --tokenizer llama",
         "models verify ./made",
         "generate --model llama --prompt Hello --max-tokens 2 --offline",
-        "generate logits --model llama --tokens 1,2 --offline",
+        "generate --logits --model llama --tokens 1,2 --offline",
         "bench --model llama --prompt-tokens 16 --generate-tokens 2 --repetitions 1 --offline --quiet",
         &format!("corpus build ward.toml --encoder {encoder} --out corpus --quiet"),
         "corpus search corpus asthma",

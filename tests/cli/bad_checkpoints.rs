@@ -186,7 +186,7 @@ fn numbers_that_are_not_finite_are_an_error_of_the_item_and_of_every_command() {
     for command in [
         "generate --model llama --prompt Hello --max-tokens 3",
         "generate --model llama --prompt Hello --max-tokens 3 --temperature 0",
-        "generate logits --model llama --tokens 3,4,5",
+        "generate --logits --model llama --tokens 3,4,5",
     ] {
         let outcome = scratch.wardround(command);
         outcome.refused(3, &[broken]);

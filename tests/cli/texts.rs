@@ -58,7 +58,7 @@ fn greedy_tokens_are_the_greatest_logits_and_come_out_the_same_twice() {
         assert_eq!(made["usage"], usage);
 
         let all = [&prompt[..], &tokens[..tokens.len() - 1]].concat();
-        let logits = format!("generate logits --model {model} --tokens {}", list(&all));
+        let logits = format!("generate --logits --model {model} --tokens {}", list(&all));
         let shown = value(&scratch.wardround(&logits));
         assert_eq!(shown, value(&scratch.wardround(format!("{logits} --rows 3"))));
         assert_eq!(shown["tokens"], json!(all));
@@ -99,7 +99,7 @@ fn sampling_follows_its_seed_and_filters() {
 fn tokens_that_do_not_fit_are_refused() {
     let scratch = Scratch::new();
     scratch.model(Family::Llama);
-    for verb in ["generate", "generate logits"] {
+    for verb in ["generate", "generate --logits"] {
         let given =
             |tokens: &str| scratch.wardround(format!("{verb} --model llama --tokens {tokens}"));
         let unknown = "token id 99999 is beyond the model's 960 embeddings";

@@ -9,8 +9,8 @@ use super::damage::{damaged, withstands};
 fn trails() {
     let folder = tempfile::tempdir().unwrap();
     let directory = folder.path().join("audit");
-    let options =
-        AuditOptions { content: AuditContent::Full, ..AuditOptions::new(directory.clone()) };
+    let content = AuditContent::Full;
+    let options = AuditOptions { directory: directory.clone(), content, keep_days: None };
     let trail = Trail::open(&options, "test").unwrap();
     for number in 0..4 {
         trail.write(Event::new("request").with("actor", "ward").with("tokens", number)).unwrap();

@@ -5,8 +5,7 @@ use std::time::Instant;
 
 use clap::Args;
 
-use super::super::flags::hidden;
-use super::super::options::{QuietFlag, model_folder};
+use super::super::options::{QuietFlag, hidden, model_folder};
 use super::super::progress::PAUSE;
 use super::super::sandboxed::{Paths, folder_of};
 use crate::cli::exit::Failure;

@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use clap::builder::TypedValueParser;
+use clap::{Arg, ArgAction, Args};
 
-use super::super::options::model_folder;
 use super::super::sandboxed::Paths;
 use crate::cli::exit::Failure;
 use crate::console;
@@ -14,10 +13,10 @@ use crate::outside;
 use crate::retrieval::{CorpusSpec, Rerank, Retrieve, Retriever, RetrieverOptions, SearchRequest};
 
 #[derive(Debug, Args)]
+#[command(mut_args(before_query))]
 pub struct Search {
-    /// Directory of a corpus, or several of one encoder with commas between
-    #[arg(value_name = "DIR,DIR")]
-    directories: String,
+    #[command(flatten)]
+    corpus: CorpusSpec,
     /// The query
     #[arg(required_unless_present = "queries", conflicts_with = "queries")]
     query: Option<String>,
@@ -33,20 +32,20 @@ pub struct Search {
     /// How to rerank the retrieved chunks [default: cross-encoder with --reranker, else off]
     #[arg(long, value_enum)]
     rerank: Option<Rerank>,
-    /// A cross-encoder: its directory, or its card's name
-    #[arg(long, value_name = "DIR|CARD")]
-    reranker: Option<PathBuf>,
-    /// Maximum number of tokens the reranker reads of a query and a passage [default: what its card says]
-    #[arg(long, value_name = "N", requires = "reranker", value_parser = clap::value_parser!(u32).range(8..).map(|tokens| tokens as usize))]
-    reranker_tokens: Option<usize>,
-    /// Labels of the sources to search [default: all]
-    #[arg(long, value_delimiter = ',', value_name = "A,B")]
-    sources: Vec<String>,
     /// Directory of the encoder, where it has moved
     #[arg(long, env = "WARDROUND_ENCODER", value_name = "DIR")]
     encoder: Option<PathBuf>,
     #[command(flatten)]
     device: DeviceChoice,
+}
+
+/// The corpora stand before the query, without a flag.
+fn before_query(flag: Arg) -> Arg {
+    if flag.get_id() != "corpus" {
+        return flag;
+    }
+    let none = None::<&'static str>;
+    flag.long(none).help_heading(none).action(ArgAction::Set).num_args(1).required(true)
 }
 
 fn from_one() -> impl TypedValueParser<Value = usize> {
@@ -55,18 +54,12 @@ fn from_one() -> impl TypedValueParser<Value = usize> {
 
 impl Search {
     pub fn run(self, given: Paths) -> Result<(), Failure> {
-        let directories: Vec<PathBuf> = self.directories.split(',').map(PathBuf::from).collect();
-        given.corpora(&directories).enter()?;
-        let without_flag = self.reranker.as_ref().map_or(Rerank::Off, |_| Rerank::CrossEncoder);
-        let rerank = self.rerank.unwrap_or(without_flag);
+        given.corpora(&self.corpus.directories).enter()?;
+        let without_flag =
+            self.corpus.reranker.as_ref().map_or(Rerank::Off, |_| Rerank::CrossEncoder);
         let options = RetrieverOptions {
-            corpus: CorpusSpec {
-                directories,
-                sources: self.sources,
-                reranker: self.reranker.as_deref().map(model_folder).transpose()?,
-                reranker_tokens: self.reranker_tokens,
-            },
-            rerank,
+            corpus: self.corpus.whole()?,
+            rerank: self.rerank.unwrap_or(without_flag),
             encoder: self.encoder,
             device: self.device.one_device()?,
         };
