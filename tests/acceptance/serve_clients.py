@@ -139,11 +139,11 @@ def with_lm_eval(url, model, wardround, folder):
     assert alone == score(batch_size=8, num_concurrent=1)[0] == score(batch_size=1, num_concurrent=16)[0]
     for (total, _), (context, continuation) in list(zip(alone, encoded))[:10]:
         ids = context + continuation
-        shown = subprocess.run([wardround, "generate", "logits", "--model", folder, "--tokens", ",".join(map(str, ids)), "--offline"], check=True, capture_output=True, text=True)
+        shown = subprocess.run([wardround, "generate", "--logits", "--model", folder, "--tokens", ",".join(map(str, ids)), "--offline"], check=True, capture_output=True, text=True)
         rows = json.loads(shown.stdout)["logits"][len(context) - 1 : -1]
         own = [row[id] - max(row) - math.log(math.fsum(math.exp(one - max(row)) for one in row)) for row, id in zip(rows, continuation, strict=True)]
         assert math.isclose(math.fsum(own), total, rel_tol=1e-5, abs_tol=1e-5), (own, total)
-    print(f"lm-eval {model}: 200 log-likelihoods, equal at batch 1, batch 8 and concurrency 16; 10 as `wardround generate logits` has them; sum {sum(one[0] for one in alone)}")
+    print(f"lm-eval {model}: 200 log-likelihoods, equal at batch 1, batch 8 and concurrency 16; 10 as `wardround generate --logits` has them; sum {sum(one[0] for one in alone)}")
 
 
 def with_inspect(url, model, logs):
