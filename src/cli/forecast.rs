@@ -215,7 +215,7 @@ mod tests {
     fn a_folder_of_notes_and_the_built_in_questions_are_not_missing() {
         let folder = tempfile::tempdir().unwrap();
         let missing = |system: &str, data: &Path, format| {
-            let config = SystemConfig::named(system).unwrap();
+            let config = SystemConfig::parse::<&str>(system, &[]).unwrap();
             missing_files(&Spec::new(config, data, format).unwrap()).len()
         };
         assert_eq!(missing("medguards", folder.path(), Format::Notes), 0);

@@ -268,7 +268,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         for format in [Format::Pubmedqa, Format::Mcq] {
-            let config = SystemConfig::named("medmad").unwrap();
+            let config = SystemConfig::parse::<&str>("medmad", &[]).unwrap();
             let mut spec = Spec::new(config, at("ori_pqal.json"), format).unwrap();
             spec.panel.clear();
             let mut read = Paths::default().run(&spec).unwrap().policy.read;

@@ -20,8 +20,9 @@ use super::texts;
 use crate::data::{Choice, Format, Item, Question};
 use crate::panel::DecodingMode;
 use crate::record::{
-    AnswerLine, CallLine, FinishReason, Message, Parse, Passage, Reply, RetrievedChunk, RoundLine,
-    SamplingLine, Schema, SearchLine, SearchTimes, SourceCounts, Stage, Usage,
+    AnswerLine, CallLine, FinishReason, ItemLine, Message, NoteLine, Parse, Passage, Reply,
+    RetrievedChunk, RoundLine, SamplingLine, Schema, SearchLine, SearchTimes, SourceCounts, Stage,
+    Usage,
 };
 use crate::retrieval::Searched;
 use crate::systems::SystemConfig;
@@ -95,7 +96,7 @@ pub fn plan() -> Plan {
             sandbox: None,
         },
     };
-    let config = SystemConfig::named("medmad").unwrap();
+    let config = SystemConfig::parse::<&str>("medmad", &[]).unwrap();
     let asked = Spec::new(config, "questions.jsonl", Format::Medqa).unwrap();
     Plan { schema: Schema, found, asked: Some(Box::new(asked)), host }
 }
@@ -299,6 +300,18 @@ pub fn all_differences(left: &Path, right: &Path) -> Vec<String> {
     let calls = compare_all(&by_key(&left.calls.records), &by_key(&right.calls.records), words);
     let items = compare_all(&left.outcomes(), &right.outcomes(), words);
     [searches, calls, items].map(Result::unwrap).concat()
+}
+
+impl From<AnswerLine> for ItemLine {
+    fn from(record: AnswerLine) -> ItemLine {
+        ItemLine::Answer(record)
+    }
+}
+
+impl From<NoteLine> for ItemLine {
+    fn from(record: NoteLine) -> ItemLine {
+        ItemLine::Note(record)
+    }
 }
 
 /// For tests, which change what was found.

@@ -102,18 +102,6 @@ impl ItemLine {
     }
 }
 
-impl From<AnswerLine> for ItemLine {
-    fn from(record: AnswerLine) -> ItemLine {
-        ItemLine::Answer(record)
-    }
-}
-
-impl From<NoteLine> for ItemLine {
-    fn from(record: NoteLine) -> ItemLine {
-        ItemLine::Note(record)
-    }
-}
-
 fn flag_in_words(has_error: bool) -> &'static str {
     if has_error { "error" } else { "no error" }
 }

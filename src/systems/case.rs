@@ -141,9 +141,9 @@ impl Task<'_> {
         match self.item {
             Item::Question(question) => {
                 let line = self.answer_line(question, Verdict::default());
-                AnswerLine { error, ..line }.into()
+                ItemLine::Answer(AnswerLine { error, ..line })
             }
-            Item::Note(note) => NoteLine { error, ..self.note_line(note) }.into(),
+            Item::Note(note) => ItemLine::Note(NoteLine { error, ..self.note_line(note) }),
         }
     }
 

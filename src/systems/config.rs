@@ -83,10 +83,6 @@ pub struct SystemConfig {
 }
 
 impl SystemConfig {
-    pub fn named(name: &str) -> Result<SystemConfig, Failure> {
-        SystemConfig::with(SystemEntry::named(name)?, &toml::Table::new())
-    }
-
     pub fn parse<S: AsRef<str>>(name: &str, given: &[S]) -> Result<SystemConfig, Failure> {
         let given = pairs(given)?.into_iter().map(|(key, value)| (key, value.into()));
         SystemConfig::with(SystemEntry::named(name)?, &given.collect())

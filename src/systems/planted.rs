@@ -74,7 +74,7 @@ impl Model {
     fn check_systems(&self, plants: &[String]) {
         let plant = plants.concat();
         for entry in SYSTEMS.iter() {
-            let config = SystemConfig::named(entry.name).unwrap();
+            let config = SystemConfig::parse::<&str>(entry.name, &[]).unwrap();
             for reply in REPLIES {
                 let reply = reply.replace("{}", &plant);
                 let said = Script::new(move |_, _| reply.clone());

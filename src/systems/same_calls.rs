@@ -189,7 +189,7 @@ fn files_make_the_calls_that_programs_made() {
     let exemplars = given();
     let (mut hashes, mut all) = (String::new(), String::new());
     for entry in SYSTEMS.iter().filter(|entry| entry.file.is_some()) {
-        let plain = SystemConfig::named(entry.name).unwrap();
+        let plain = SystemConfig::parse::<&str>(entry.name, &[]).unwrap();
         let has = |pair: &&&str| plain.table.contains_key(pair.split('=').next().unwrap());
         // Of EM_Mixers the first stage alone was asked under one setting, and of fewer scripts; knowlab's defaults ranked by vectors.
         let is_first_stage = entry.name == "em-mixers";

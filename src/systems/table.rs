@@ -167,7 +167,7 @@ mod tests {
         let files = SYSTEMS.iter().filter(|entry| entry.file.is_some());
         assert_eq!(files.count(), SystemFile::embedded().count(), "a file is no system");
         for entry in SYSTEMS.iter() {
-            let config = SystemConfig::named(entry.name).unwrap();
+            let config = SystemConfig::parse::<&str>(entry.name, &[]).unwrap();
             let (item, words): (Item, &str) = match entry.takes {
                 ItemKind::Questions => (question(5).into(), "Which one"),
                 ItemKind::Notes => (note().into(), "Beta blockers"),

@@ -239,7 +239,12 @@ fn flags_verbs_and_settings_in_messages_exist() {
         ["features", "version", "lib", "from"].map(str::to_owned).into();
     collect(&Arguments::command(), &mut flags);
     let settings = SYSTEMS.iter().flat_map(|system| {
-        SystemConfig::named(system.name).unwrap().table.keys().cloned().collect::<Vec<_>>()
+        SystemConfig::parse::<&str>(system.name, &[])
+            .unwrap()
+            .table
+            .keys()
+            .cloned()
+            .collect::<Vec<_>>()
     });
     let settings: BTreeSet<String> = settings.collect();
     let flag = Regex::new(r"(?:^|[^\w;-])--([a-z][a-z-]+)").unwrap();

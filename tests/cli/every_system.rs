@@ -113,7 +113,7 @@ fn every_system_runs_verifies_and_reports_the_item_without_the_instructions() {
         .collect();
     for system in SYSTEMS.iter() {
         let name = system.name;
-        let config = SystemConfig::named(name).unwrap();
+        let config = SystemConfig::parse::<&str>(name, &[]).unwrap();
         // Few turns, for a prompt of many passages takes its time.
         let settings = [
             ("rerank", "off"),

@@ -26,7 +26,7 @@ fn every_baseline_runs_verifies_and_replays() {
         assert!(scratch.path(&out).join("report.html").exists());
         let contents = Contents::read(&scratch.path(&out)).unwrap();
         assert_eq!(contents.plan.system, system);
-        let config = SystemConfig::named(system).unwrap();
+        let config = SystemConfig::parse::<&str>(system, &[]).unwrap();
         let config = SystemConfig::with(config.entry, &contents.plan.settings).unwrap();
         assert_eq!(contents.items.records.len(), 4);
         for item in contents.answers().into_values() {

@@ -32,7 +32,7 @@ const FEWER: [(&str, &str); 10] = [
 
 /// What `run` is told of a system.
 fn arguments(system: &SystemEntry, decoding: &str, items: usize) -> String {
-    let config = SystemConfig::named(system.name).unwrap();
+    let config = SystemConfig::parse::<&str>(system.name, &[]).unwrap();
     let corpus = if config.search().is_some() { "--corpus corpus" } else { "" };
     let data = match system.takes {
         ItemKind::Questions => format!("{DEMO_PATH} --format mcq"),

@@ -15,7 +15,7 @@ fn every_system_that_check_names_starts_and_silence_opens_no_gate() {
     crate::corpus::write_corpus(&scratch);
     let member = serve(|_| said("..."));
     for system in SYSTEMS.iter().filter(|system| system.takes == ItemKind::Notes) {
-        let config = SystemConfig::named(system.name).unwrap();
+        let config = SystemConfig::parse::<&str>(system.name, &[]).unwrap();
         let has = |key: &str| config.table.contains_key(key);
         let corpus = if config.search().is_some() { "--corpus corpus" } else { "" };
         let rerank = if has("rerank") { "--set rerank=off" } else { "" };

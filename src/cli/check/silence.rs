@@ -69,7 +69,7 @@ const SETTINGS: [(&str, &str); 2] = [("record", "short"), ("arbitration", "vote"
 
 /// A system as it stands, and with each of the settings that it has.
 fn forms(name: &str) -> Vec<SystemConfig> {
-    let plain = SystemConfig::named(name).unwrap();
+    let plain = SystemConfig::parse::<&str>(name, &[]).unwrap();
     let has = |(key, _): &&(&str, &str)| plain.table.contains_key(*key);
     let told = SETTINGS
         .iter()

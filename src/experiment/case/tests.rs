@@ -32,7 +32,8 @@ impl Bench {
             write_checkpoint(&recipe, &path).unwrap();
             path.display().to_string()
         });
-        let spec = Spec::new(SystemConfig::named("medmad").unwrap(), "x", Format::Mcq).unwrap();
+        let spec = Spec::new(SystemConfig::parse::<&str>("medmad", &[]).unwrap(), "x", Format::Mcq)
+            .unwrap();
         let models =
             Models::describe(&names, &spec.hardware, &spec.hub, |_| Ok(Default::default()));
         let loaded = models.unwrap().start().unwrap().backbones;

@@ -51,7 +51,7 @@ fn plans_name_every_setting_and_give_them_back() {
         let pairs: Vec<&str> = own.split_whitespace().chain(decoding).collect();
         let keys = pairs.iter().map(|pair| pair.split('=').next().unwrap());
         assert_eq!(keys.collect::<BTreeSet<_>>(), known, "{name}");
-        let plain = SystemConfig::named(name).unwrap();
+        let plain = SystemConfig::parse::<&str>(name, &[]).unwrap();
         for pair in &pairs {
             assert_ne!(SystemConfig::parse(name, &[pair]).unwrap(), plain, "{name}: {pair}");
         }
@@ -133,7 +133,7 @@ fn an_item_takes_so_many_calls_at_most() {
 
 #[test]
 fn healthcareagents_doctor_is_alone() {
-    let system = SystemConfig::named("healthcareagent").unwrap();
+    let system = SystemConfig::parse::<&str>("healthcareagent", &[]).unwrap();
     let slots = system.slots();
     assert_eq!((slots.len(), system.models()), (1, 1));
     assert_eq!(slots[0].agent, "doctor");
@@ -143,7 +143,7 @@ fn healthcareagents_doctor_is_alone() {
 #[test]
 fn a_table_with_a_setting_that_no_system_has_is_refused() {
     for system in SYSTEMS.iter() {
-        let mut table = SystemConfig::named(system.name).unwrap().table;
+        let mut table = SystemConfig::parse::<&str>(system.name, &[]).unwrap().table;
         table.insert("t_maxx".to_owned(), 1.into());
         let error = SystemConfig::with(system, &table).unwrap_err();
         assert_eq!(error.to_string(), "there is no setting t_maxx", "{}", system.name);

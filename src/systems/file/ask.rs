@@ -169,7 +169,7 @@ impl System for Staged {
             ItemKind::Questions => {
                 let case = task.question()?;
                 let Transcript { rounds, verdict, .. } = self.run_stages(&case)?;
-                Ok(case.close(rounds, verdict).into())
+                Ok(ItemLine::Answer(case.close(rounds, verdict)))
             }
             ItemKind::Notes => {
                 let case = task.note()?;
@@ -179,7 +179,7 @@ impl System for Staged {
                 let is_medec = self.file.stages.iter().all(|stage| stage.reply == ReplyKind::Medec);
                 line.localisation =
                     line.localisation.filter(|_| !is_medec || line.sentence_id.is_some());
-                Ok(line.into())
+                Ok(ItemLine::Note(line))
             }
         }
     }

@@ -105,7 +105,7 @@ impl System for HealthcareAgent {
         let [Asked { value: last, .. }] = last;
         let own = [last.answer.clone()];
         let verdict = decided(last, &own);
-        Ok(case.close(rounds, verdict).into())
+        Ok(ItemLine::Answer(case.close(rounds, verdict)))
     }
 }
 

@@ -22,7 +22,7 @@ fn run(plan: &'static str, last: &'static str) -> (AnswerLine, Vec<CallLine>) {
         };
         text.to_owned()
     });
-    answer(&SystemConfig::named("healthcareagent").unwrap(), &question(5), script)
+    answer(&SystemConfig::parse::<&str>("healthcareagent", &[]).unwrap(), &question(5), script)
 }
 
 fn user<'a>(calls: &'a [CallLine], purpose: &str) -> &'a str {
@@ -125,7 +125,7 @@ fn no_text_stops_it() {
     let (item, calls) = run("INQUIRY", "I cannot give medical advice.");
     assert_eq!((calls.len(), item.answer.as_str()), (7, ""));
     let everywhere = Script::new(|_, _| String::new());
-    let config = SystemConfig::named("healthcareagent").unwrap();
+    let config = SystemConfig::parse::<&str>("healthcareagent", &[]).unwrap();
     let (item, calls) = answer(&config, &question(2), everywhere);
     assert_eq!((calls.len(), item.answer.as_str()), (6, ""));
     let (item, _) = run("DIAGNOSE", r#"{"answer": "J"}"#);

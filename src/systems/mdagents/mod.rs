@@ -85,7 +85,7 @@ impl System for MdAgents {
             _ => self.ask_experts(&case)?,
         };
         let verdict = decided(decision.value, &round.answers);
-        Ok(case.close(vec![round], verdict).into())
+        Ok(ItemLine::Answer(case.close(vec![round], verdict)))
     }
 }
 

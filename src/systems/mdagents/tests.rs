@@ -25,7 +25,7 @@ fn usual(key: &CallKey, complexity: &str) -> String {
 }
 
 fn run(script: impl Fn(&CallKey) -> String + Send + Sync + 'static) -> (AnswerLine, Vec<CallLine>) {
-    let config = SystemConfig::named("mdagents").unwrap();
+    let config = SystemConfig::parse::<&str>("mdagents", &[]).unwrap();
     let script = Script::new(move |key, _| script(key));
     answer_filled(&config, &question(5), script)
 }

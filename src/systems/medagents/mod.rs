@@ -103,7 +103,7 @@ impl System for MedAgents {
         let decision = work.decide(round, &synthesis)?.value;
         let reviewed = rounds.last().map_or(&[][..], |round| &round.answers[..]);
         let verdict = decided(decision, reviewed);
-        Ok(work.case.close(rounds, verdict).into())
+        Ok(ItemLine::Answer(work.case.close(rounds, verdict)))
     }
 }
 

@@ -23,7 +23,7 @@ fn usual(key: &CallKey, agreed: u32) -> String {
 }
 
 fn run(script: impl Fn(&CallKey) -> String + Send + Sync + 'static) -> (AnswerLine, Vec<CallLine>) {
-    let config = SystemConfig::named("medagents").unwrap();
+    let config = SystemConfig::parse::<&str>("medagents", &[]).unwrap();
     let script = Script::new(move |key, _| script(key));
     answer_filled(&config, &question(5), script)
 }
@@ -42,7 +42,7 @@ fn a_consultation_takes_9_16_or_23_calls() {
     assert_eq!([counts(1), counts(2), counts(3)], [(9, 1), (16, 2), (23, 3)]);
     // Nobody has to agree in the last round.
     assert_eq!(counts(4), (23, 3));
-    assert_eq!(SystemConfig::named("medagents").unwrap().max_calls(), 23);
+    assert_eq!(SystemConfig::parse::<&str>("medagents", &[]).unwrap().max_calls(), 23);
 }
 
 #[test]

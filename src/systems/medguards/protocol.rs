@@ -37,7 +37,7 @@ impl System for MedGuards {
             self.correct(&case, id, &mut line)?;
         }
         line.calls = case.calls();
-        Ok(line.into())
+        Ok(ItemLine::Note(line))
     }
 }
 

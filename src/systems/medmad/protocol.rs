@@ -38,7 +38,7 @@ impl System for MedMad {
             })?;
             rounds.push(self.line(&case, round, &records, brief));
         }
-        Ok(case.close(rounds, self.vote(&records)).into())
+        Ok(ItemLine::Answer(case.close(rounds, self.vote(&records))))
     }
 }
 

@@ -83,7 +83,7 @@ impl System for MedReflex {
             }
             Some(reviewing) => work.review_until_accepted(reviewing)?,
         };
-        Ok(work.conclude(outcome).into())
+        Ok(ItemLine::Note(work.conclude(outcome)))
     }
 
     fn longest_prompt(&self, item: &Item, passage_chars: usize) -> Option<usize> {

@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_note_takes_fifty_calls_at_most() {
-        assert_eq!(SystemConfig::named("medreflex").unwrap().max_calls(), 50);
-        assert_eq!(SystemConfig::named("medreact").unwrap().max_calls(), 11);
+        assert_eq!(SystemConfig::parse::<&str>("medreflex", &[]).unwrap().max_calls(), 50);
+        assert_eq!(SystemConfig::parse::<&str>("medreact", &[]).unwrap().max_calls(), 11);
     }
 }

@@ -99,7 +99,7 @@ impl System for Reconcile {
         let reasons = supporting.map(|one| truncate(&one.reasoning, EXPLANATION_CHARS));
         let rationale = reasons.filter(|reason| !reason.is_empty()).join("\n");
         let verdict = Verdict { rationale, ..vote };
-        Ok(case.close(rounds, verdict).into())
+        Ok(ItemLine::Answer(case.close(rounds, verdict)))
     }
 }
 

@@ -21,7 +21,7 @@ fn run(
         let agent = slots.iter().position(|slot| slot.agent == key.agent);
         script(key.round, agent.unwrap())
     });
-    let config = SystemConfig::named("reconcile").unwrap();
+    let config = SystemConfig::parse::<&str>("reconcile", &[]).unwrap();
     answer_filled(&config, &question(5), script)
 }
 

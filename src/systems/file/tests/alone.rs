@@ -24,7 +24,7 @@ fn every_method_makes_as_many_calls_as_it_has_samples() {
     for (name, calls) in
         [("zero-shot", 1), ("few-shot", 1), ("cot", 1), ("self-consistency", 5), ("cot-sc", 3)]
     {
-        let config = SystemConfig::named(name).unwrap();
+        let config = SystemConfig::parse::<&str>(name, &[]).unwrap();
         let (item, made) = answer(&config, &question(5), Script::new(|_, _| "B".into()));
         assert_eq!((item.calls, made.len()), (calls, calls as usize), "{name}");
         let samples: Vec<u32> = made.iter().map(|call| call.sample).collect();
@@ -90,7 +90,7 @@ fn user(name: &str) -> String {
 }
 
 fn user_of(name: &str, question: &Question) -> String {
-    let config = SystemConfig::named(name).unwrap();
+    let config = SystemConfig::parse::<&str>(name, &[]).unwrap();
     let (_, calls) = answer(&config, question, Script::new(|_, _| "B".into()));
     let sent = &calls[0].messages;
     let roles: Vec<&str> = sent.iter().map(|message| message.role.as_str()).collect();

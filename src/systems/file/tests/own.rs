@@ -96,7 +96,7 @@ fn a_plan_keeps_the_file_and_what_stood_beside_it() {
     assert_eq!(again, config);
     let other = open(&DEBATE.replace("Reply with JSON", "Answer with JSON"), &["max_tokens=50"]);
     assert_ne!(other.unwrap(), config);
-    assert_eq!(SystemConfig::named("cot").unwrap().file(), None);
+    assert_eq!(SystemConfig::parse::<&str>("cot", &[]).unwrap().file(), None);
     assert_eq!((config.slots().len(), config.max_calls()), (3, 2 + 4 + 1));
 }
 
