@@ -20,8 +20,10 @@ addEventListener("load", () => {
     const style = getComputedStyle(one);
     const box = one.getBoundingClientRect();
     const scrolls = one.parentElement.closest(".scroll, pre, .unseen");
-    if (scrolls || ["absolute", "fixed"].includes(style.position) || box.width === 0 || one.tagName === "SCRIPT") continue;
     const around = one.parentElement.getBoundingClientRect();
+    // What is set in a place of its own stays beside what it belongs to.
+    if (style.position === "absolute" && !one.matches(".skip, .unseen, input") && box.width > 0 && (box.top < around.top - 1 || box.top > around.bottom)) tell("is elsewhere than its parent", one);
+    if (scrolls || ["absolute", "fixed"].includes(style.position) || box.width === 0 || one.tagName === "SCRIPT") continue;
     if (getComputedStyle(one.parentElement).display !== "inline" && (box.right > around.right + 1 || box.left < around.left - 1)) tell("leaves its parent", one);
     if (style.overflowX === "visible" && one.clientWidth > 0 && one.scrollWidth > one.clientWidth + 1) tell("its text leaves it", one);
   }
