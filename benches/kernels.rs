@@ -3,14 +3,14 @@
 
 use std::hint::black_box;
 
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use wardround::ops::checkpoint::RawTensor;
 use wardround::ops::cpu::{Buffer, KvPages};
 use wardround::ops::sampling::are_sound;
 use wardround::ops::vectors::{VectorRows, append};
 use wardround::ops::{
-    AttentionShape, Backend, Cpu, HostStep, LayerPages, PAGE, PageShape, Precision, Quantisation,
-    Rows, StoredType,
+    AttentionShape, Backend, Cpu, DeltaShape, DeltaWeights, HostStep, LayerPages, LayerStates,
+    PAGE, PageShape, Precision, Quantisation, Rows, StateRows, StateShape, StoredType,
 };
 
 const HIDDEN: usize = 1024;
@@ -89,6 +89,44 @@ fn attention(criterion: &mut Criterion) {
     }
 }
 
+/// A layer of the delta rule as wide as Qwen 3.5's 4B: a row that decodes and a chunk of a prompt; rows a second.
+fn delta_rule(criterion: &mut Criterion) {
+    let cpu = Cpu::new(2).unwrap();
+    let shape =
+        DeltaShape { key_heads: 16, value_heads: 32, key_dim: 128, value_dim: 128, taps: 4 };
+    let vector = |count: usize| cpu.vector(noise(count)).unwrap();
+    let weights = DeltaWeights {
+        convolution: vector(shape.taps * shape.channels()),
+        rates: cpu.vector(vec![0.3; shape.value_heads]).unwrap(),
+        step_biases: vector(shape.value_heads),
+        norm: vector(shape.value_dim),
+        epsilon: 1e-6,
+    };
+    let mut states = cpu.states(StateShape { layers: 1, of_layer: shape }, 1).unwrap();
+    let mut group = criterion.benchmark_group("delta_rule");
+    for count in [1, 512] {
+        let positions: Vec<u32> = (1..=count as u32).collect();
+        let rows = Rows {
+            tokens: &vec![0; count],
+            positions: &positions,
+            sequences: &vec![0; count],
+            segments: &[],
+            tables: &[],
+            states: &[StateRows { slot: 0, drafted: 0 }],
+        };
+        let (step, mut out) = (HostStep { rows, logit_rows: &[] }, Buffer::default());
+        group.throughput(Throughput::Elements(count as u64));
+        group.bench_function(BenchmarkId::from_parameter(count), |bencher| {
+            let run = |mut projected: Buffer| {
+                let layer = LayerStates { states: &mut states, layer: 0 };
+                cpu.run(|| cpu.delta_rule(&mut projected, &weights, shape, step, layer, &mut out));
+            };
+            let made = || buffer(count, shape.projected());
+            bencher.iter_batched(made, run, BatchSize::PerIteration);
+        });
+    }
+}
+
 fn norm(criterion: &mut Criterion) {
     let cpu = Cpu::new(2).unwrap();
     let weight = cpu.vector(noise(HIDDEN)).unwrap();
@@ -139,5 +177,5 @@ fn search(criterion: &mut Criterion) {
     });
 }
 
-criterion_group!(kernels, matmul, attention, norm, sound_logits, search);
+criterion_group!(kernels, matmul, attention, delta_rule, norm, sound_logits, search);
 criterion_main!(kernels);

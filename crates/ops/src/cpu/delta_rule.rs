@@ -1,7 +1,7 @@
 //! The gated delta rule: a short convolution, gates, and a matrix a head that each row decays, reads and writes, row after row.
 //!
-//! Sixteen columns of a head's matrix are taken through all rows of a sequence before the next ones: they stay in the first-level cache. No sum
-//! runs over rows, so where a prompt is cut into steps shows in no bit.
+//! Sixteen columns of a head's matrix are taken through a few rows before the next ones: they stay in the first-level cache. No sum runs over
+//! rows, so where a prompt is cut into steps shows in no bit.
 
 use std::io;
 use std::ops::Range;
@@ -13,6 +13,8 @@ use super::slab::Slab;
 use super::{Buffer, Cpu, Disjoint, Vector};
 use crate::{Activation, DeltaShape, DeltaWeights, LayerStates, Rows, StateShape, blocks};
 
+/// Rows that all columns of a matrix pass before the next rows: each lies in other pages of memory, and few of these are at hand.
+const NEAR: usize = 8;
 /// Added to the squares of a query or key before their root is taken.
 const EPSILON: f32 = 1e-6;
 
@@ -169,50 +171,51 @@ impl Cpu {
         let DeltaShape { key_heads, value_heads, key_dim, value_dim, taps } = shape;
         let (keys, values) = (key_heads * key_dim, 2 * key_heads * key_dim);
         let (gates, strengths) = (shape.channels(), shape.channels() + shape.values());
+        let decays = strengths + value_heads;
         let (part, width) = (key_dim * LANES, out.width);
         let work = 4 * out.data.len() * key_dim;
         let to = Disjoint::new(&mut out.data);
         self.split(runs.len() * value_heads, work, |range| {
-            let mut matrix = vec![0.0; part];
             let mut normed = vec![0.0; value_dim];
             for task in range {
                 let (run, head) = (&runs[task / value_heads], task % value_heads);
                 let key_head = head / (value_heads / key_heads) * key_dim;
                 let own = run.state + (taps - 1) * shape.channels() + head * key_dim * value_dim;
-                for column in (0..value_dim).step_by(LANES) {
-                    // SAFETY: the slot is there, and its sequence's alone; each of its heads has one thread.
-                    let kept = unsafe { states.slice(own + column * key_dim, part) };
-                    match run.is_new {
-                        true => matrix.fill(0.0),
-                        false => matrix.copy_from_slice(kept),
-                    }
-                    for row in run.rows.clone() {
-                        if row == run.kept {
-                            kept.copy_from_slice(&matrix);
-                        }
-                        let from = projected.row(row);
-                        let place = row * width + head * value_dim + column;
-                        let gates = [from[strengths + value_heads + head], from[strengths + head]];
-                        step(
-                            self.isa,
-                            &mut matrix,
-                            [&from[key_head..][..key_dim], &from[keys + key_head..][..key_dim]],
-                            &from[values + head * value_dim + column..][..LANES],
-                            gates,
-                            // SAFETY: each head of a row has one thread.
-                            unsafe { to.slice(place, LANES) },
-                        );
-                    }
-                    if run.kept == run.rows.end {
-                        kept.copy_from_slice(&matrix);
-                    }
+                // SAFETY: the slot is there, and its sequence's alone; each of its heads has one thread.
+                let kept = unsafe { states.slice(own, key_dim * value_dim) };
+                if run.is_new {
+                    kept.fill(0.0);
                 }
-                for row in run.rows.clone() {
-                    // SAFETY: as above.
-                    let out = unsafe { to.slice(row * width + head * value_dim, value_dim) };
-                    normalise(self.isa, out, &weights.norm.0, weights.epsilon, &mut normed);
-                    let gate = &projected.row(row)[gates + head * value_dim..][..value_dim];
-                    gate_row(self.isa, Activation::Silu, gate, &normed, out);
+                let mut walk = |rows: Range<usize>, matrix: &mut [f32]| {
+                    for first in rows.clone().step_by(NEAR) {
+                        let near = first..rows.end.min(first + NEAR);
+                        for column in (0..value_dim).step_by(LANES) {
+                            let matrix = &mut matrix[column * key_dim..][..part];
+                            for row in near.clone() {
+                                let (from, at) = (projected.row(row), head * value_dim + column);
+                                let both = [key_head, keys + key_head];
+                                let query_key = both.map(|at| &from[at..][..key_dim]);
+                                let gates = [decays, strengths].map(|at| from[at + head]);
+                                let value = &from[values + at..][..LANES];
+                                // SAFETY: each head of a row has one thread.
+                                let out = unsafe { to.slice(row * width + at, LANES) };
+                                step(self.isa, matrix, query_key, value, gates, out);
+                            }
+                        }
+                        for row in near {
+                            // SAFETY: as above.
+                            let out =
+                                unsafe { to.slice(row * width + head * value_dim, value_dim) };
+                            normalise(self.isa, out, &weights.norm.0, weights.epsilon, &mut normed);
+                            let gate = &projected.row(row)[gates + head * value_dim..][..value_dim];
+                            gate_row(self.isa, Activation::Silu, gate, &normed, out);
+                        }
+                    }
+                };
+                walk(run.rows.start..run.kept, kept);
+                if run.kept < run.rows.end {
+                    // What drafts write is not kept.
+                    walk(run.kept..run.rows.end, &mut kept.to_vec());
                 }
             }
         });
