@@ -7,7 +7,7 @@ use clap::Args;
 use super::options::OutputFormat;
 use super::report::FILE;
 use super::terminal::print;
-use crate::analysis::comparison::{Comparison, compare_runs, questions};
+use crate::analysis::comparison::{self, Comparison, compare_runs};
 use crate::cli::exit::Failure;
 use crate::cli::sandboxed::{Paths, folder_of};
 use crate::console;
@@ -53,7 +53,7 @@ impl Compare {
             Ok::<_, Failure>(Column { page, label, contents })
         });
         let columns = columns.collect::<Result<Vec<_>, _>>()?;
-        let text = compare::render(comparison, &columns, &questions::shared(&runs)?)?;
+        let text = compare::render(comparison, &columns, &comparison::shared(&runs)?)?;
         whole_file::write_private(page, text.as_bytes())?;
         Ok(console::say(page.display().to_string())?)
     }

@@ -1,16 +1,18 @@
 //! `generate`: prints one completion of one model, or logits.
 
 use clap::Args;
+use serde::Serialize;
 
-use super::logits;
 use super::options::HubFlags;
 use crate::cli::exit::Failure;
 use crate::cli::sandboxed::Paths;
 use crate::console;
-use crate::engine::{Request, Stop};
+use crate::engine::{EngineError, Request, Stop};
 use crate::experiment::hardware::{Compute, Hardware};
 use crate::experiment::models::Models;
-use crate::hub::resolve;
+use crate::hub::{HubOptions, resolve};
+use crate::model::{Config, Probe, compute_logits, precision_of};
+use crate::ops::sampling::are_sound;
 use crate::panel::{PanelError, SamplingChoice};
 use crate::record::Message;
 
@@ -55,13 +57,18 @@ struct Input {
     tokens: Option<Vec<u32>>,
 }
 
+#[derive(Serialize)]
+struct Shown<'a> {
+    tokens: &'a [u32],
+    logits: Vec<Vec<f32>>,
+}
+
 impl Generate {
     pub fn run(self, given: Paths) -> Result<(), Failure> {
         given.enter()?;
         let hub = self.hub.options(false)?;
         if let (true, Some(tokens)) = (self.logits, &self.input.tokens) {
-            let checkpoint = resolve(&self.model, &hub)?;
-            return logits::tell(&checkpoint, &self.compute, tokens, self.rows);
+            return self.tell_logits(tokens, &hub);
         }
         let (model, compute) = (&self.model, self.compute);
         let hardware = Hardware { compute, max_batch: Some(1), ..Hardware::default() };
@@ -116,5 +123,29 @@ impl Generate {
             .to_string(),
         };
         Ok(console::say(shown)?)
+    }
+
+    /// Prints an object of JSON with the logits after each token: a row is about the token after its own.
+    fn tell_logits(&self, tokens: &[u32], hub: &HubOptions) -> Result<(), Failure> {
+        let checkpoint = resolve(&self.model, hub)?;
+        let config = Config::read(&checkpoint.files.config)?;
+        let (prompt, context) = (tokens.len(), config.max_position_embeddings);
+        if prompt > context {
+            return Err(PanelError::PromptTooLong { prompt, context }.into());
+        }
+        let vocabulary = config.vocab_size;
+        if let Some(&id) = tokens.iter().find(|id| **id as usize >= vocabulary) {
+            return Err(EngineError::UnknownToken { id, vocabulary }.into());
+        }
+        let (device, files) = (self.compute.on.one_device()?, &checkpoint.files.weights);
+        let precision = precision_of(&config, files, self.compute.precision(), device.machine())?;
+        let mut sequences = [Probe::new(tokens.to_vec(), 0, 0)];
+        compute_logits(&device, &config, files, precision, self.rows.into(), &mut sequences)?;
+        let [Probe { logits, .. }] = sequences;
+        if let Some(position) = logits.iter().position(|row| !are_sound(row)) {
+            return Err(EngineError::NotFinite { model: checkpoint.name, position }.into());
+        }
+        let shown = serde_json::to_string(&Shown { tokens, logits });
+        Ok(console::say(shown.map_err(std::io::Error::from)?)?)
     }
 }

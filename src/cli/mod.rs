@@ -29,7 +29,6 @@ mod forecast;
 mod generate;
 #[cfg(feature = "serve")]
 mod keys;
-mod logits;
 mod models;
 mod options;
 mod parse;

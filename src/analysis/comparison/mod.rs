@@ -1,9 +1,9 @@
 //! Any runs over the same questions, side by side: accuracy, cost; and from the first to each other what
 //! flips, whether that is more than chance, and which fields of their plans differ.
 
-pub mod questions;
 pub mod table;
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use itertools::Itertools;
@@ -80,7 +80,7 @@ pub struct RunPair {
 pub fn compare_runs(directories: &[PathBuf]) -> Result<Comparison, Failure> {
     let read = |path: &PathBuf| Ok::<_, Failure>(read_finished(path)?.0);
     let mut runs: Vec<Contents> = directories.iter().map(read).try_collect()?;
-    let shared = questions::shared(&runs)?;
+    let shared = shared(&runs)?;
     let first = &runs[0];
     let others = runs.iter().skip(1);
     let plans: Vec<_> = others.map(|other| first.plan.differences(&other.plan)).try_collect()?;
@@ -90,7 +90,7 @@ pub fn compare_runs(directories: &[PathBuf]) -> Result<Comparison, Failure> {
     let all = runs.iter().flat_map(|run| &run.plan.dataset.items).unique().count();
     let n_left_out = all - shared.len();
     for contents in &mut runs {
-        questions::keep(contents, &shared);
+        keep(contents, &shared);
     }
 
     let runs: Vec<Outcomes<'_>> = runs.iter().map(Outcomes::of).collect();
@@ -146,6 +146,46 @@ fn agreement(first: &Outcomes<'_>, other: &Outcomes<'_>) -> Option<OverRuns> {
     let runs = first.lines.iter().zip(&other.lines);
     let runs = runs.map(|(left, right)| left.iter().zip(right).map(agree).collect());
     Facts(runs.collect()).share(|agree| *agree)
+}
+
+/// The ids that every run has, in the order of the first.
+///
+/// # Errors
+/// Runs over different files, or without an item that all of them have.
+pub fn shared(runs: &[Contents]) -> Result<Vec<String>, Failure> {
+    let mut shared = runs.first().map_or(Vec::new(), |first| first.plan.dataset.items.clone());
+    for other in runs.iter().skip(1) {
+        // The file's bytes and format decide which questions there are; its name and path do not matter.
+        let file = |run: &Contents| {
+            format!("{} of sha256 {}", run.plan.dataset.format, run.plan.dataset.sha256)
+        };
+        let (left, right) = (file(&runs[0]), file(other));
+        if left != right {
+            let [first, other] = [&runs[0], other].map(|run| run.path.display());
+            return Err(Failure::usage(
+                format!("{first} and {other} ran over different files: {left} against {right}"),
+                "only runs over one and the same file are compared",
+            ));
+        }
+        let theirs: HashSet<&String> = other.plan.dataset.items.iter().collect();
+        shared.retain(|id| theirs.contains(id));
+    }
+    match shared.is_empty() {
+        true => Err(Failure::usage(
+            "the runs share no item",
+            "only runs over the same items are compared",
+        )),
+        false => Ok(shared),
+    }
+}
+
+/// Cuts a run, as it was read, to some of its questions, in this order.
+fn keep(contents: &mut Contents, questions: &[String]) {
+    let kept: HashSet<&str> = questions.iter().map(String::as_str).collect();
+    let (calls, items) = (&mut contents.calls.records, &mut contents.items.records);
+    calls.retain(|call| kept.contains(call.item.as_str()));
+    items.retain(|item| kept.contains(item.item()));
+    contents.plan.found.dataset.items = questions.to_vec();
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::key::{KeyEntry, KeyRun, SheetKey};
 use super::sheet::{Entry, Sheet, Shown};
-use crate::analysis::comparison::questions;
+use crate::analysis::comparison::shared;
 use crate::analysis::outcomes::Outcomes;
 use crate::data::Item;
 use crate::diagnosis::Failure;
@@ -24,7 +24,7 @@ type Finished<'a> = BTreeMap<&'a str, &'a ItemLine>;
 /// # Errors
 /// Runs over different files, or without an item that all of them finished.
 pub fn draw(runs: &[Contents], n_items: usize, seed: u64) -> Result<(Sheet, SheetKey), Failure> {
-    let shared = questions::shared(runs)?;
+    let shared = shared(runs)?;
     let outcomes: Vec<Outcomes<'_>> = runs.iter().map(Outcomes::of).collect();
     let finished: Vec<Finished<'_>> = outcomes.iter().map(finished).collect();
     let is_finished = |item: &&Item| finished.iter().all(|run| run.contains_key(item.id()));

@@ -5,16 +5,14 @@ pub mod reading;
 pub mod segments;
 #[cfg(test)]
 pub(crate) mod tests;
-mod writer;
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use fs_err::File;
 
-use self::reading::read_sources;
+use self::reading::{NewChunk, read_sources};
 use self::segments::{PROGRESS, Segments};
-use self::writer::Writer;
 use super::description::{Description, Source};
 use super::embed::Embed;
 use super::formats;
@@ -24,6 +22,7 @@ use super::store::manifest::{
     VectorForm,
 };
 use crate::diagnosis::Failure;
+use crate::encoder::Document;
 use crate::hub::sha256_file;
 use crate::outside;
 
@@ -160,6 +159,66 @@ impl Build {
         manifest.documents = manifest.sources.iter().map(|source| source.documents).sum();
         writer.segments.finish()?;
         finish(&out, manifest, local)
+    }
+}
+
+/// Chunks on their way into segments.
+struct Writer<'a> {
+    encoder: &'a dyn Embed,
+    /// Chunks that are handed to the encoder at once.
+    batch: usize,
+    tell: &'a mut dyn FnMut(u64) -> Result<(), Failure>,
+    segments: Segments,
+    /// Chunks that segments held before.
+    done: u64,
+    /// Chunks read so far.
+    seen: u64,
+    longest: usize,
+    waiting: Vec<NewChunk>,
+}
+
+impl Writer<'_> {
+    fn take(&mut self, chunk: NewChunk) -> Result<(), Failure> {
+        if self.seen >= u64::from(u32::MAX) {
+            let most = u32::MAX;
+            return Err(Failure::refused(format!("a corpus holds {most} chunks at most")));
+        }
+        let title = &chunk.document.title;
+        self.longest = self.longest.max(title.chars().count() + chunk.text.chars().count());
+        self.seen += 1;
+        if self.seen > self.done {
+            self.waiting.push(chunk);
+        }
+        match self.waiting.len() == SEGMENT {
+            true => self.flush(),
+            false => Ok(()),
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), Failure> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        // Texts of like length together, so that batches are even.
+        let mut order: Vec<usize> = (0..self.waiting.len()).collect();
+        order.sort_by_key(|index| self.waiting[*index].text.len());
+        let mut vectors = vec![Vec::new(); self.waiting.len()];
+        let mut embedded = self.segments.done.chunks;
+        for batch in order.chunks(self.batch.max(1)) {
+            let document = |index: &usize| {
+                let chunk = &self.waiting[*index];
+                Document { title: &chunk.document.title, text: &chunk.text }
+            };
+            let documents: Vec<Document<'_>> = batch.iter().map(document).collect();
+            for (index, vector) in batch.iter().zip(self.encoder.embed(&documents)?) {
+                vectors[*index] = vector;
+            }
+            embedded += batch.len() as u64;
+            (self.tell)(embedded)?;
+        }
+        self.segments.append(&self.waiting, &vectors)?;
+        self.waiting.clear();
+        Ok(())
     }
 }
 
