@@ -125,11 +125,11 @@ fn strengths_and_decays_have_the_cpus_bits() {
     for (found, given) in rows {
         let [found, given] =
             [found, given].map(|row| row[shape.projected() - 2 * heads..].split_at(heads));
-        for head in 0..heads {
+        for (head, rate) in rates.iter().enumerate() {
             let (x, step) = (f64::from(given.0[head]), f64::from(given.1[head]));
             let strength = (1.0 / (1.0 + libm::exp(-x))) as f32;
             let step_size = if step > 40.0 { step } else { libm::log1p(libm::exp(step)) };
-            let decay = libm::exp(-f64::from(rates[head]) * step_size) as f32;
+            let decay = libm::exp(-f64::from(*rate) * step_size) as f32;
             assert_eq!(found.0[head].to_bits(), strength.to_bits(), "{x}");
             assert_eq!(found.1[head].to_bits(), decay.to_bits(), "{step}");
         }
