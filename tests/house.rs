@@ -56,7 +56,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("synth", "prompts checkpoint model tokenizer random fault outside"),
     ("prompts", "digest record fault outside"),
     ("text", "record console"),
-    ("record", "chat engine"),
+    ("record", "engine"),
     ("sandbox", "diagnosis"),
     ("console", ""),
     ("appended", ""),
@@ -90,7 +90,7 @@ const CAPS: &[(&str, usize)] = &[
     // 15 more: where an option's text may stand, in a short reply and behind an announcement; what a prompt's own words in a field are not.
     // Of `serve` 580 lines went.
     // 10 more: a prompt of one's own that shows its item to no model is refused.
-    ("systems", 9440),
+    ("systems", 9410),
     // 120 more: each number of rows is a function of its own, which takes half of the time to compile.
     // CTAs that stay stand beside the clusters that they are to replace until a GPU has judged.
     // 55 more: what a position does to queries and keys is a type, with queries that grow.
@@ -152,7 +152,7 @@ const CAPS: &[(&str, usize)] = &[
     ("selftest", 350),
     // 105 more: how quoted passages are logged, which stood in the engine's chat.
     // 25 more: types of files say their JSON Schema in tests.
-    ("record", 1122),
+    ("record", 1095),
     ("scorers", 890),
     ("bench", 480),
     // 30 more: candle is a device by name, on CPUs and GPUs of NVIDIA too.

@@ -87,8 +87,8 @@ impl Description {
     /// # Errors
     /// When the template refuses the messages, or the text cannot be tokenised.
     pub fn tokenise(&self, messages: &[Message], thinking: bool) -> Result<Vec<u32>, PanelError> {
-        let messages: Vec<chat::Message> = messages.iter().map(Into::into).collect();
-        Ok(self.chat.prompt(&self.tokenizer, &messages, thinking)?.tokens)
+        let turns = messages.iter().map(|one| chat::Message::new(&*one.role, &*one.content));
+        Ok(self.chat.prompt(&self.tokenizer, &turns.collect::<Vec<_>>(), thinking)?.tokens)
     }
 
     /// See [`Backbone::identity`].

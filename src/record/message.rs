@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::chat;
-
 /// One message of a call. In JSON its content is one text, or, where it quotes passages, a list of texts and `{"passages": {"round": 0, "step": 1}}`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -69,13 +67,6 @@ impl PartialEq for Message {
 }
 
 impl Eq for Message {}
-
-/// As a chat template is given it.
-impl From<&Message> for chat::Message {
-    fn from(message: &Message) -> chat::Message {
-        chat::Message::new(&*message.role, &*message.content)
-    }
-}
 
 /// A message as it is logged.
 #[derive(Serialize, Deserialize)]

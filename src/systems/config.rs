@@ -227,13 +227,5 @@ impl std::fmt::Debug for SystemConfig {
     }
 }
 
-impl PartialEq for SystemConfig {
-    fn eq(&self, other: &SystemConfig) -> bool {
-        self.entry.plan_name == other.entry.plan_name
-            && self.table == other.table
-            && self.file() == other.file()
-    }
-}
-
 #[cfg(test)]
 mod tests;

@@ -83,7 +83,11 @@ impl Model {
                 assert!(asked.any(|message| message.content.contains(&plant)), "{}", entry.name);
                 for call in calls {
                     let place = format!("{}, {}, {}", entry.name, call.agent, call.purpose);
-                    let messages: Vec<Message> = call.messages.iter().map(Into::into).collect();
+                    let messages: Vec<Message> = call
+                        .messages
+                        .iter()
+                        .map(|one| Message::new(&*one.role, &*one.content))
+                        .collect();
                     self.check(&messages, plants, &place);
                 }
             }

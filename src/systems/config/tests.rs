@@ -4,6 +4,15 @@ use std::collections::BTreeSet;
 
 use super::*;
 
+/// Of equal plans.
+impl PartialEq for SystemConfig {
+    fn eq(&self, other: &SystemConfig) -> bool {
+        self.entry.plan_name == other.entry.plan_name
+            && self.table == other.table
+            && self.file() == other.file()
+    }
+}
+
 /// Every setting of every system, each with another value than its default; those of the decoding come on top.
 const OTHERS: [(&str, &str); 14] = [
     (
