@@ -13,14 +13,14 @@ use super::error::RunError;
 use super::link::Link;
 use crate::record::{CallLine, ItemLine, SearchLine};
 
-type Reply = Sender<Result<(), RunError>>;
+type Waiter = Sender<Result<(), RunError>>;
 
 /// What is written to the directory.
 type Written = Box<dyn FnOnce(&mut Directory) -> Result<(), RunError> + Send>;
 
 enum Message {
-    Line(Written, Reply),
-    Finish(Reply),
+    Line(Written, Waiter),
+    Finish(Waiter),
 }
 
 /// A handle to the log; clone it for each thread that writes.
@@ -76,7 +76,7 @@ impl Log {
         self.ask(|reply| Message::Line(Box::new(push), reply))
     }
 
-    fn ask(&self, message: impl FnOnce(Reply) -> Message) -> Result<(), RunError> {
+    fn ask(&self, message: impl FnOnce(Waiter) -> Message) -> Result<(), RunError> {
         let (reply, answer) = bounded(1);
         let closed = || RunError::Unlogged("the log of this run is closed".to_owned());
         self.writer.send(message(reply)).map_err(|_| closed())?;
@@ -118,7 +118,7 @@ fn write(mut directory: Directory, inbox: &Receiver<Message>) {
 }
 
 /// A caller that is gone needs no answer.
-fn answer(reply: &Reply, result: Result<(), RunError>) {
+fn answer(reply: &Waiter, result: Result<(), RunError>) {
     let _ = reply.send(result);
 }
 

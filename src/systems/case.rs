@@ -54,7 +54,7 @@ impl Step {
 }
 
 /// A value parsed from a reply, as the call's log line has it.
-pub trait Record: Serialize {
+pub trait Parsed: Serialize {
     /// The field that holds what the protocol goes on with where the reply gave nothing. The log then has it under `assumed`, so that no
     /// record says what its reply does not.
     fn assumed(&self) -> Option<&'static str> {
@@ -86,7 +86,7 @@ impl<T> One<T> {
         (One { key, said, is_assumed: false }, parse)
     }
 
-    /// The same where the protocol goes on with a value that the reply may not give, see [`Record::assumed`].
+    /// The same where the protocol goes on with a value that the reply may not give, see [`Parsed::assumed`].
     pub fn or_assumed(key: &'static str, (said, parse): (T, Parse)) -> (One<T>, Parse) {
         (One { key, said, is_assumed: true }, parse)
     }
@@ -98,7 +98,7 @@ impl<T: Serialize> Serialize for One<T> {
     }
 }
 
-impl<T: Serialize> Record for One<T> {
+impl<T: Serialize> Parsed for One<T> {
     fn assumed(&self) -> Option<&'static str> {
         self.is_assumed.then_some(self.key)
     }
@@ -229,7 +229,7 @@ impl<'a, T> Case<'a, T> {
 
     /// Makes all calls at once and waits for every answer. Of a failure answers to the other calls are logged all the same, for they may have
     /// been paid for; an interrupt drops them.
-    pub fn ask_all<R: Record>(
+    pub fn ask_all<R: Parsed>(
         &self,
         calls: impl IntoIterator<Item = Call>,
         read: impl Fn(&str, FinishReason) -> (R, Parse),
@@ -251,7 +251,7 @@ impl<'a, T> Case<'a, T> {
         failures.into_iter().next().map_or(Ok(asked), Err)
     }
 
-    pub fn ask<R: Record>(
+    pub fn ask<R: Parsed>(
         &self,
         call: Call,
         read: impl Fn(&str, FinishReason) -> (R, Parse),

@@ -1,6 +1,6 @@
 //! Reading a reply: what its system's reader makes of it, and what a refusal, an echo of the prompt or a letter of no option makes of that.
 
-use super::{Case, Record};
+use super::{Case, Parsed};
 use crate::data::Item;
 use crate::record::{FinishReason, Message, Parse, Reply};
 use crate::systems::reading::answer::contradicts_itself;
@@ -12,7 +12,7 @@ impl<T> Case<'_, T> {
     /// Parses a reply. A value has no answer where the model refused or gave a letter that the item does not have, which the record keeps. A
     /// refusal to work on a note, and what is no record and repeats its prompt, are parsed as empty replies, so that their words judge nothing. A
     /// correction that was cut off is none. The value comes as the call's log line has it, too.
-    pub(super) fn read<R: Record>(
+    pub(super) fn read<R: Parsed>(
         &self,
         messages: &[Message],
         text: &str,

@@ -3,7 +3,7 @@ use crate::record::{FinishReason, Message, Parse};
 use crate::systems::scripted::{answer, note, question};
 use crate::systems::{SystemConfig, Task, base_llm, medreflex};
 
-impl super::Record for base_llm::Reading {}
+impl super::Parsed for base_llm::Reading {}
 
 fn said(text: &'static str, pairs: &[&str]) -> (String, Parse, serde_json::Value) {
     let config = SystemConfig::parse("medmad", pairs).unwrap();

@@ -9,7 +9,7 @@ use crate::data::{Item, Question};
 use crate::panel::Asked;
 use crate::record::{FinishReason, Flag, Parse};
 use crate::systems::base_llm;
-use crate::systems::case::Record;
+use crate::systems::case::Parsed;
 use crate::systems::opinion::Opinion;
 
 /// A parsed reply, as the call's log line has it.
@@ -21,7 +21,7 @@ pub enum ParsedReply {
     Medec(base_llm::Reading),
 }
 
-impl Record for ParsedReply {
+impl Parsed for ParsedReply {
     fn answer(&mut self) -> Option<&mut String> {
         match self {
             ParsedReply::Answer(reading) => Some(&mut reading.answer),

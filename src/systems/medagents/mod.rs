@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub use self::specialties::read_specialties;
-use super::case::{Case, One, Record, Step};
+use super::case::{Case, One, Parsed, Step};
 use super::config::{self, Built, Given, Slot};
 use super::decoding::Decoding;
 use super::form;
@@ -220,7 +220,7 @@ struct Review {
     answer: String,
 }
 
-impl Record for Review {
+impl Parsed for Review {
     fn assumed(&self) -> Option<&'static str> {
         Some("agree")
     }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::tags::{section, tagged, without, without_thought};
 use crate::data::Note;
 use crate::record::{CONTRADICTION, Parse};
-use crate::systems::case::Record;
+use crate::systems::case::Parsed;
 use crate::systems::reading::correction::{corrected, without_marks, without_number};
 use crate::systems::reading::verdict::{Verdict, names_error, verdict};
 use crate::systems::reading::words::{number_in, said_confidence};
@@ -247,7 +247,7 @@ pub fn read_where(wanted: Wanted, text: &str, is_place: impl Fn(&str) -> bool) -
     (said, parse)
 }
 
-impl Record for Said {}
+impl Parsed for Said {}
 
 impl Serialize for Said {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {

@@ -86,7 +86,7 @@ pub enum Note {
     AnswerByRule,
 }
 
-impl case::Record for Record {
+impl case::Parsed for Record {
     fn answer(&mut self) -> Option<&mut String> {
         Some(&mut self.answer)
     }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::step::Action;
 use crate::data::Note;
 use crate::record::{FinishReason, Parse};
-use crate::systems::case::Record;
+use crate::systems::case::Parsed;
 use crate::systems::file::form::most_similar;
 use crate::systems::reading::correction::change;
 use crate::systems::reading::verdict::{names_error, verdict};
@@ -36,7 +36,7 @@ pub struct Answer {
     pub contradiction: bool,
 }
 
-impl Record for Answer {
+impl Parsed for Answer {
     fn correction(&mut self) -> Option<&mut Option<String>> {
         Some(&mut self.correction)
     }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::settings::{Settings, in_hundredths};
 use crate::record::{FinishReason, Parse, TurnLine};
-use crate::systems::case::Record;
+use crate::systems::case::Parsed;
 use crate::systems::reading::{self, record};
 
 /// The criteria that a review scores, in the order of its fields; only the last decides.
@@ -20,7 +20,7 @@ pub struct Review {
     pub reasons: [String; 6],
 }
 
-impl Record for Review {}
+impl Parsed for Review {}
 
 impl Review {
     /// The score that decides; without it a review is dropped.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::record::{FinishReason, Parse};
-use crate::systems::case::Record;
+use crate::systems::case::Parsed;
 use crate::systems::reading::{self, is_nothing, json, record, said};
 use crate::text::Pattern;
 
@@ -32,7 +32,7 @@ pub enum Action {
     },
 }
 
-impl Record for StepRecord {}
+impl Parsed for StepRecord {}
 
 impl StepRecord {
     /// The sentence that its answer names, or that there is none; `None` of a step that does not answer.

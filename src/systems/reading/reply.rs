@@ -8,7 +8,7 @@ use super::confidence::clamped;
 use super::{joined, json, record, said};
 use crate::data::{Choice, Question};
 use crate::record::{FinishReason, Grammar, Parse};
-use crate::systems::case::{One, Record};
+use crate::systems::case::{One, Parsed};
 use crate::systems::decoding::Decoding;
 use crate::systems::form;
 
@@ -38,7 +38,7 @@ impl Explained {
     }
 }
 
-impl Record for Explained {
+impl Parsed for Explained {
     fn answer(&mut self) -> Option<&mut String> {
         Some(&mut self.answer)
     }

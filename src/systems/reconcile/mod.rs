@@ -6,7 +6,7 @@
 use itertools::Itertools;
 use serde::Serialize;
 
-use super::case::{Case, Record, Step, Verdict};
+use super::case::{Case, Parsed, Step, Verdict};
 use super::config::{self, Built, Given, Slot};
 use super::decoding::Decoding;
 use super::form;
@@ -73,7 +73,7 @@ struct Opinion {
     confidence: f64,
 }
 
-impl Record for Opinion {
+impl Parsed for Opinion {
     fn answer(&mut self) -> Option<&mut String> {
         Some(&mut self.answer)
     }
