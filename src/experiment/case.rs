@@ -89,9 +89,6 @@ impl Worked {
 
 impl Spec {
     /// Gives every slot of the system its model; `model` knows the loaded ones by the names that the spec has for them.
-    ///
-    /// # Errors
-    /// A model that is not loaded; prompts that cannot be used.
     pub fn seat(&self, model: impl Fn(&str) -> Option<Arc<Backbone>>) -> Result<Seated, Failure> {
         let prompts = PromptSet::open(self.prompts.as_deref())?;
         let (slots, mut is_synthetic) = (self.config.slots(), true);

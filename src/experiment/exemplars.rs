@@ -161,9 +161,6 @@ pub struct ExemplarSpec {
 
 impl ExemplarSpec {
     /// The same with whole paths and a format, and the recipe's notes where no others are given.
-    ///
-    /// # Errors
-    /// Files beside no exemplars.
     pub fn whole(mut self, default: Option<(PathBuf, Format)>) -> Result<ExemplarSpec, Failure> {
         if self.notes.is_none() {
             (self.notes, self.format) = default.unzip();

@@ -6,7 +6,9 @@ use std::hash::Hash;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::record::{CallKey, CallLine, ItemKey, ItemLine, SearchKey, SearchLine};
+use crate::record::{
+    AnswerLine, CallKey, CallLine, ItemKey, ItemLine, NoteLine, SearchKey, SearchLine,
+};
 
 /// A record that serialises as one JSON object whose last field is `hash`.
 pub trait Link: PartialEq + Serialize + DeserializeOwned {
@@ -76,10 +78,8 @@ impl Link for ItemLine {
     const FILE: &'static str = "items.jsonl";
 
     fn key(&self) -> ItemKey {
-        let dataset = match self {
-            ItemLine::Answer(record) => &record.dataset,
-            ItemLine::Note(record) => &record.dataset,
-        };
+        let (ItemLine::Answer(AnswerLine { dataset, .. })
+        | ItemLine::Note(NoteLine { dataset, .. })) = self;
         ItemKey { dataset: dataset.clone(), run: self.run(), item: self.item().to_owned() }
     }
 
@@ -89,10 +89,8 @@ impl Link for ItemLine {
     }
 
     fn place(&mut self) -> Place<'_> {
-        let (prev, hash) = match self {
-            ItemLine::Answer(record) => (&mut record.prev, &mut record.hash),
-            ItemLine::Note(record) => (&mut record.prev, &mut record.hash),
-        };
+        let (ItemLine::Answer(AnswerLine { prev, hash, .. })
+        | ItemLine::Note(NoteLine { prev, hash, .. })) = self;
         Place { seq: None, prev, hash }
     }
 }

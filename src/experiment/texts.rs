@@ -20,9 +20,6 @@ use crate::record::ItemLine;
 pub const FILE: &str = "dataset.jsonl";
 
 /// The bytes of dataset.jsonl.
-///
-/// # Errors
-/// A text that would not read back equal.
 pub fn to_lines(texts: &[Item]) -> Result<String, RunError> {
     let mut lines = String::new();
     for text in texts {

@@ -83,9 +83,6 @@ impl Description {
     }
 
     /// The prompt's tokens: `messages` under the chat template.
-    ///
-    /// # Errors
-    /// When the template refuses the messages, or the text cannot be tokenised.
     pub fn tokenise(&self, messages: &[Message], thinking: bool) -> Result<Vec<u32>, PanelError> {
         let turns = messages.iter().map(|one| chat::Message::new(&*one.role, &*one.content));
         Ok(self.chat.prompt(&self.tokenizer, &turns.collect::<Vec<_>>(), thinking)?.tokens)

@@ -44,18 +44,12 @@ impl ItemLine {
 
     /// `None` of a note.
     pub fn answer(&self) -> Option<&AnswerLine> {
-        match self {
-            ItemLine::Answer(line) => Some(line),
-            ItemLine::Note(_) => None,
-        }
+        if let ItemLine::Answer(line) = self { Some(line) } else { None }
     }
 
     /// `None` of a question.
     pub fn note(&self) -> Option<&NoteLine> {
-        match self {
-            ItemLine::Answer(_) => None,
-            ItemLine::Note(line) => Some(line),
-        }
+        if let ItemLine::Note(line) = self { Some(line) } else { None }
     }
 
     /// The result in a word: a letter, or whether the note has an error; empty if there is none.

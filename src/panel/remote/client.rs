@@ -64,9 +64,6 @@ impl fmt::Debug for RemoteModel {
 
 impl RemoteModel {
     /// Prepares a client; nothing is sent yet.
-    ///
-    /// # Errors
-    /// No connection may be made; a proxy that cannot be used.
     pub fn open(address: &Address, options: RemoteOptions) -> Result<RemoteModel, Failure> {
         let refused = |why: &dyn Display, hint: &str| {
             Failure::usage(format!("{address} cannot be asked: {why}"), hint)

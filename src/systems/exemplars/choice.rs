@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use super::Exemplars;
 use super::terms::TfIdf;
-use super::{Exemplar, Exemplars};
 use crate::data::Note;
 use crate::digest::sha256;
 use crate::random::sample;
@@ -48,13 +48,8 @@ const FIXED_SEED: u64 = 42;
 const DRAW_SEED: &str = "exemplars 42";
 
 impl Exemplars {
-    /// The exemplars to show with a note; fewer than asked for where there are fewer.
-    pub fn shots(&self, note: &Note, choice: &Selection) -> Vec<&Exemplar> {
-        let chosen = self.choose(note, choice).into_iter();
-        chosen.map(|place| &self.notes[place]).collect()
-    }
-
-    fn choose(&self, note: &Note, choice: &Selection) -> Vec<usize> {
+    /// The places of the exemplars to show with a note; fewer than asked for where there are fewer.
+    pub fn choose(&self, note: &Note, choice: &Selection) -> Vec<usize> {
         let ranked = self.ranked(note, choice.ranking);
         let is_wrong = |place: &usize| self.notes[*place].error().is_some();
         let (wrong, right): (Vec<usize>, Vec<usize>) = ranked.iter().partition(|one| is_wrong(one));

@@ -134,7 +134,9 @@ impl Staged {
         {
             let shots = self.settings.shots.unwrap_or(0) as usize;
             let selection = Selection { ranking, shots, kinds, drawn_from: stage.drawn_from };
-            values.extend(self.reasons.blocks(stage, &self.exemplars.shots(note, &selection)));
+            let shown = self.exemplars.choose(note, &selection).into_iter();
+            let shown: Vec<_> = shown.map(|place| &self.exemplars.notes[place]).collect();
+            values.extend(self.reasons.blocks(stage, &shown));
         }
         // Of a stage that was left out, nothing.
         values.extend(self.file.stages.iter().map(|one| {
