@@ -73,17 +73,15 @@ impl Config {
         KeyPlace { pool, layer: (0..owner).filter(is_like).count() }
     }
 
-    /// What of it the kernels for GPUs of NVIDIA lack.
-    pub(super) fn beyond_cuda(&self) -> Option<&'static str> {
-        let parts = &self.family.traits().parts;
-        let lacks = [
-            (self.head_dim != self.full_head_dim, "heads of two widths"),
-            (self.sharing_layers > 0, "layers that share keys and values"),
-            (self.layer_input > 0, "embeddings for each layer"),
-            (self.logit_cap.is_some(), "a cap of logits"),
-            (parts.scales_layers || parts.norms_values, "norms of values"),
-        ];
-        lacks.into_iter().find(|(is_there, _)| *is_there).map(|(_, part)| part)
+    /// Whether kernels for GPUs of NVIDIA take the widths of its layers: they multiply in tiles of 32 numbers, of which a narrower
+    /// layer must not leave a part as a wider one had it.
+    pub(super) fn fits_tiles(&self) -> bool {
+        let heads = [self.head_dim, self.full_head_dim].map(|head_dim| self.heads * head_dim);
+        let inner = [1, self.sharing_width].map(|wider| self.intermediate_size * wider);
+        let fits = |widths: [usize; 2]| {
+            widths[0] == widths[1] || widths.iter().all(|width| width.is_multiple_of(32))
+        };
+        fits(heads) && fits(inner)
     }
 }
 
@@ -136,6 +134,7 @@ mod tests {
         let expected = [(0, 0), (0, 1), (1, 0), (0, 2), (1, 1), (0, 2), (1, 1)];
         assert_eq!(places, expected.map(|(pool, layer)| KeyPlace { pool, layer }));
         assert_eq!([4, 5].map(|layer| config.inner_of(layer)), [64, 128]);
-        assert!(config.beyond_cuda().is_some());
+        assert!(config.fits_tiles());
+        assert!(!Config { intermediate_size: 72, ..config }.fits_tiles());
     }
 }

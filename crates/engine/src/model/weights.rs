@@ -34,10 +34,8 @@ impl<B: Backend> Decoder<B> {
         precision: Precision,
         positions: usize,
     ) -> Result<Decoder<B>, ModelError> {
-        if let (Machine::Cuda, Some(part)) = (B::MACHINE, config.beyond_cuda()) {
-            let family = config.family.name();
-            let problem =
-                format!("{family} has {part}, which no kernel for {} computes", B::MACHINE);
+        if B::MACHINE == Machine::Cuda && !config.fits_tiles() {
+            let problem = "its layers differ in widths that no kernel for cuda takes".to_owned();
             return Err(OpsError::refused(problem, "take --device cpu or candle-cuda").into());
         }
         let checkpoint = Checkpoint::open(files)?;
