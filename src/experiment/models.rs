@@ -128,9 +128,6 @@ impl Models {
     }
 
     /// Loads the weights and starts one engine per description; looks up the endpoints.
-    ///
-    /// # Errors
-    /// A tensor that is missing or of another shape; an engine that cannot start; an endpoint that does not answer.
     pub fn start(self) -> Result<Loaded, Failure> {
         for endpoint in &self.endpoints {
             endpoint.look_up(&AtomicBool::new(false))?;

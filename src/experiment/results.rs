@@ -130,9 +130,6 @@ pub struct Heads {
 
 impl Results {
     /// Writes the results.json of a finished run.
-    ///
-    /// # Errors
-    /// A planned item without a line; a file that cannot be written.
     pub fn write(
         contents: &Contents,
         figures: Map<String, Value>,

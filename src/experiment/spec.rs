@@ -161,9 +161,6 @@ impl Spec {
     }
 
     /// The same as a plan keeps it: with whole paths, and every seat's own model and sampling, of which `models` has the models.
-    ///
-    /// # Errors
-    /// A path that is not UTF-8; a panel that is not the system's size.
     pub fn whole(&self, models: &Models) -> Result<Spec, Failure> {
         let (mut slots, mut slot_sampling) = (BTreeMap::new(), BTreeMap::new());
         for (slot, name) in self.config.slots().iter().zip(self.slot_models()?) {

@@ -123,12 +123,8 @@ pub struct Asked<T> {
     pub value: T,
 }
 
-/// A call that is on its way.
-struct Pending {
-    line: CallLine,
-    /// Waits for the completion; `None`: the line has it, of an earlier attempt at the run.
-    said: Option<Waiting>,
-}
+/// A call that is on its way, and what waits for its completion; `None`: the line has it, of an earlier attempt at the run.
+type Pending = (Answered, Option<Waiting>);
 
 impl Panel {
     /// Makes all of `calls` at once; their answers in the order of the calls, each as soon as it and those before it are there. A call that
@@ -144,12 +140,12 @@ impl Panel {
             .into_iter()
             .map_while(|call| self.begin(call).map_err(|error| refused = Some(Err(error))).ok());
         let pending: Vec<Pending> = begun.collect();
-        refused.into_iter().chain(pending.into_iter().map(Pending::wait))
+        refused.into_iter().chain(pending.into_iter().map(wait))
     }
 
     fn begin(&self, call: Call) -> Result<Pending, PanelError> {
         if let Some(known) = self.recorder.find(&call.key) {
-            return Ok(Pending { line: known.clone(), said: None });
+            return Ok((Answered { line: known.clone(), is_known: true }, None));
         }
         let source = self.members[call.member].source.clone();
         let backbone = source.name();
@@ -171,7 +167,7 @@ impl Panel {
             seed,
             ..CallLine::default()
         };
-        Ok(Pending { line, said: Some(said) })
+        Ok((Answered { line, is_known: false }, Some(said)))
     }
 
     /// The line of a call with what was read of its answer, which is on disk when this returns.
@@ -202,24 +198,21 @@ impl Panel {
     }
 }
 
-impl Pending {
-    fn wait(self) -> Result<Answered, PanelError> {
-        let Pending { mut line, said } = self;
-        let is_known = said.is_none();
-        if let Some(said) = said.map(|said| said()).transpose()? {
-            line.text = said.text;
-            line.tokens = said.tokens;
-            line.usage = said.usage;
-            line.finish_reason = said.finish_reason;
-            line.elapsed_ms = said.elapsed_ms;
-            if let Some(elsewhere) = said.elsewhere {
-                line.answered_by = elsewhere.answered_by;
-                line.sampling.constrained = elsewhere.constrained;
-                line.sampling.not_sent = elsewhere.not_sent;
-            }
+fn wait((mut answered, said): Pending) -> Result<Answered, PanelError> {
+    if let Some(said) = said.map(|said| said()).transpose()? {
+        let line = &mut answered.line;
+        line.text = said.text;
+        line.tokens = said.tokens;
+        line.usage = said.usage;
+        line.finish_reason = said.finish_reason;
+        line.elapsed_ms = said.elapsed_ms;
+        if let Some(elsewhere) = said.elsewhere {
+            line.answered_by = elsewhere.answered_by;
+            line.sampling.constrained = elsewhere.constrained;
+            line.sampling.not_sent = elsewhere.not_sent;
         }
-        Ok(Answered { line, is_known })
     }
+    Ok(answered)
 }
 
 #[cfg(test)]
