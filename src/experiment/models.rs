@@ -11,6 +11,7 @@ use super::hardware::Hardware;
 use super::plan::MemberPlan;
 use crate::calls::Store;
 use crate::diagnosis::Failure;
+use crate::engine::Engine;
 use crate::hub::{HubOptions, resolve};
 use crate::model::Footprint;
 use crate::ops::{Device, Machine};
@@ -34,6 +35,8 @@ pub struct Models {
     indices: HashMap<String, usize>,
     /// Where the store of calls lies.
     calls: Option<PathBuf>,
+    /// See [`Hardware::serves`].
+    serves: bool,
 }
 
 /// Loaded models, and the store of their calls.
@@ -85,6 +88,7 @@ impl Models {
         }
         Ok(Models {
             calls: hardware.calls.clone(),
+            serves: hardware.serves,
             memory: plan_memory(&borrowed, &devices, hardware.limits(), &beside)?,
             descriptions,
             beside,
@@ -141,6 +145,13 @@ impl Models {
                 Ok(Arc::new(Backbone::start(description, device, options, calls.clone())?))
             });
         let backbones: Vec<Arc<Backbone>> = started.collect::<Result<_, Failure>>()?;
+        if !self.serves {
+            // Whoever is served waits for nobody else's batch.
+            for place in 0..self.devices.len() {
+                let here = backbones.iter().skip(place).step_by(self.devices.len());
+                Engine::take_turns(here.map(|backbone| &backbone.engine));
+            }
+        }
         let endpoints = self.endpoints.into_iter().map(|model| model as SharedResponder);
         let local = backbones.iter().map(|backbone| backbone.clone() as SharedResponder);
         Ok(Loaded { models: local.chain(endpoints).collect(), backbones, calls })

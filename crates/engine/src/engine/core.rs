@@ -2,20 +2,24 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
-use std::time::Instant;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
 
 use super::draw::{Draw, append, force, sampling_request};
 use super::runner::{Runner, Tip};
 use super::scheduler::{ScheduledRows, Scheduler};
 use super::sequence::Sequence;
 use super::stats::{EngineSnapshot, EngineStats};
+use super::turns::{Place, Turns};
 use super::usage::FinishReason;
 use super::{EngineError, EngineOptions};
 use crate::model::{CostModel, Decoder};
 use crate::ops::sampling::{SamplingRequest, TokenLogprobs};
 use crate::ops::{Backend, OpsError};
 use crate::tokenizer::Tokenizer;
+
+/// How often an engine that waits for more sequences looks whether it still should.
+const POLL: Duration = Duration::from_micros(200);
 
 pub struct Core<B: Backend> {
     scheduler: Scheduler,
@@ -29,12 +33,15 @@ pub struct Core<B: Backend> {
     stats: EngineStats,
     /// Since when the machine has had nothing to do, where requests were at hand.
     idle_since: Option<Instant>,
+    /// Among the engines of its machine, where it takes turns with them.
+    place: Option<Place>,
 }
 
 pub enum Message {
     Sequence(Box<Sequence>),
     /// To be told how the engine stands.
     Snapshot(OnSnapshot),
+    Turns(Arc<Turns>),
 }
 
 /// Takes a snapshot, on the engine's thread: it must return at once and never panic.
@@ -64,6 +71,7 @@ impl<B: Backend> Core<B> {
             tokenizer,
             ops,
             idle_since: None,
+            place: None,
         })
     }
 
@@ -79,6 +87,7 @@ impl<B: Backend> Core<B> {
         loop {
             if self.scheduler.is_idle() {
                 self.idle_since = None;
+                self.waits();
                 match inbox.recv() {
                     Ok(message) => self.receive(message),
                     Err(_) => return Ok(()),
@@ -87,8 +96,25 @@ impl<B: Backend> Core<B> {
             while let Ok(message) = inbox.try_recv() {
                 self.receive(message);
             }
+            while self.waits() {
+                match inbox.recv_timeout(POLL) {
+                    Ok(message) => self.receive(message),
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => break,
+                }
+            }
             self.step()?;
+            if let Some(place) = &mut self.place {
+                place.stepped();
+            }
         }
+    }
+
+    /// Tells the machine's other engines how many sequences there are, and whether to wait for more.
+    fn waits(&mut self) -> bool {
+        let sequences = self.scheduler.running.len() + self.scheduler.waiting();
+        let most = self.scheduler.max_batch();
+        self.place.as_mut().is_some_and(|place| place.waits(sequences, most))
     }
 
     fn receive(&mut self, message: Message) {
@@ -98,6 +124,7 @@ impl<B: Backend> Core<B> {
                 self.scheduler.drop_cancelled();
                 on_snapshot(self.snapshot());
             }
+            Message::Turns(turns) => self.place = Some(Place::new(turns)),
         }
     }
 

@@ -235,6 +235,10 @@ impl Scheduler {
         }
     }
 
+    pub fn max_batch(&self) -> usize {
+        self.options.max_batch
+    }
+
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
