@@ -1,4 +1,4 @@
-//! Attention on the GPU: decoding rows by chunks of keys, longer stretches of a prompt by blocks of rows; in f32 row by row.
+//! Attention on the GPU: decoding rows by chunks of keys, also beside prompts, of which blocks of rows are taken at once; in f32 row by row.
 
 use super::arguments::Arguments;
 use super::kernels::for_dim;
@@ -65,12 +65,17 @@ impl Cuda {
     }
 
     pub(super) fn attend(&self, seen: Seen<'_>, out: &mut Buffer) {
-        debug_assert!(!seen.shape.both_ways || seen.step.chunk_slots == 0, "only texts see ahead");
-        out.set_shape(seen.step.rows, seen.shape.heads * seen.layer.pages.head_dim);
-        match seen.step.chunk_slots {
-            _ if self.in_f32 => self.attend_in_f32(seen, out),
-            0 => self.attend_rows(seen, out),
-            _ => self.attend_chunks(seen, out),
+        let Step { rows, decoding, blocks, .. } = seen.step;
+        debug_assert!(!seen.shape.both_ways || decoding == 0, "only texts see ahead");
+        out.set_shape(rows, seen.shape.heads * seen.layer.pages.head_dim);
+        if self.in_f32 {
+            return self.attend_in_f32(seen, out);
+        }
+        if decoding > 0 {
+            self.attend_chunks(seen, out);
+        }
+        if blocks > 0 {
+            self.attend_rows(seen, out);
         }
     }
 
@@ -88,7 +93,7 @@ impl Cuda {
             .address(step.tickets)
             .region(&out.region)
             .int(out.stride);
-        let grid = [step.rows, pages.kv_heads, slots];
+        let grid = [step.decoding, pages.kv_heads, slots];
         self.stream.launch(Launch::new(function, grid, 128), arguments);
     }
 

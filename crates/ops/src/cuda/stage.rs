@@ -1,6 +1,7 @@
 //! A step's rows on their way to the GPU, in one copy; and the launches of decoding steps, kept as graphs.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::Cuda;
 use super::driver::{Graph, Pinned, Stream};
@@ -8,7 +9,7 @@ use super::region::Region;
 use super::sampler::Drawer;
 use super::scores::Scorer;
 use crate::shared::machine::{FEW_ROWS, chunk_slots, decode_rows, partial_bytes};
-use crate::{AttentionShape, CHUNK, OpsError, PAGE, PageShape, Rows, StepLimits};
+use crate::{AttentionShape, CHUNK, OpsError, PAGE, PageShape, Rows, StepLimits, blocks};
 
 /// The position of a row that only fills its bucket, and the index of a row of logits that does.
 const NOTHING: u32 = u32::MAX;
@@ -95,7 +96,9 @@ enum KeptLaunches {
 pub struct Step {
     pub rows: usize,
     pub logit_rows: usize,
-    /// Chunks of keys that any row sees; a power of two. 0: rows are attended to in blocks.
+    /// The first rows, which are attended to chunk by chunk: all of a decoding step. The others are in blocks.
+    pub decoding: usize,
+    /// Chunks of keys that any of these sees; a power of two.
     pub chunk_slots: usize,
     pub blocks: usize,
     pub table_stride: usize,
@@ -174,6 +177,18 @@ impl Stage {
         rows.len() <= most
     }
 
+    /// The rows of sequences that decode beside prompts, which come first, and the others in blocks: (first row, rows).
+    fn divide(&self, rows: &Rows<'_>) -> (usize, Vec<[u32; 2]>) {
+        let most = if rows.segments.is_empty() { decode_rows(self.limits) } else { 0 };
+        // No graph is kept of such a step, so that its last rows are in a block at any rate.
+        let most = most.min(rows.len().saturating_sub(1));
+        let blocks = blocks(rows.sequences, self.block_rows);
+        let decode = |block: &&Range<usize>| block.len() < self.block_rows && block.end <= most;
+        let (decoding, prompts) = blocks.split_at(blocks.iter().take_while(decode).count());
+        let prompts = prompts.iter().map(|block| [block.start as u32, block.len() as u32]);
+        (decoding.last().map_or(0, |block| block.end), prompts.collect())
+    }
+
     /// Sends the rows, and says where they will be.
     pub fn send(&mut self, stream: &Stream, rows: Rows<'_>, logit_rows: &[usize]) -> Step {
         let StepLimits { rows: most, logit_rows: most_logits, positions } = self.limits;
@@ -191,12 +206,16 @@ impl Stage {
                 && last < positions.next_multiple_of(PAGE),
             "a step of more sequences, or longer ones, than its stage was made for"
         );
-        let blocks = match is_decode {
-            true => Vec::new(),
-            false => blocks(rows.sequences, self.block_rows),
+        let (decoding, blocks) = match is_decode {
+            true => (padded, Vec::new()),
+            false => self.divide(&rows),
         };
-        let slots = chunk_slots(last + 1);
-        let stride = if is_decode { slots * CHUNK / PAGE } else { last / PAGE + 1 };
+        let seen = rows.positions[..decoding.min(rows.len())].iter().max();
+        let slots = chunk_slots(seen.map_or(0, |last| *last as usize + 1));
+        let stride = match is_decode {
+            true => slots * CHUNK / PAGE,
+            false => (slots * CHUNK / PAGE).max(last / PAGE + 1),
+        };
         let mut runs = runs(&rows);
         if is_decode && !runs.is_empty() {
             runs.resize(padded, [0; 4]);
@@ -233,7 +252,8 @@ impl Stage {
         Step {
             rows: padded,
             logit_rows: padded_logits,
-            chunk_slots: if is_decode { slots } else { 0 },
+            decoding,
+            chunk_slots: slots,
             blocks: blocks.len(),
             table_stride: stride,
             tokens: at(0),
@@ -254,7 +274,7 @@ impl Stage {
 
     /// Runs a step's launches; those of decoding are kept from the second time on.
     pub fn run(&mut self, stream: &Stream, step: Step, mut body: impl FnMut(Step)) {
-        if step.chunk_slots == 0 {
+        if step.blocks > 0 {
             return body(step);
         }
         let Step { rows, logit_rows, chunk_slots, .. } = step;
@@ -275,20 +295,15 @@ impl Stage {
     }
 }
 
-/// Runs of at most `length` rows of one sequence: (first row, rows).
-fn blocks(sequences: &[u32], length: usize) -> Vec<[u32; 2]> {
-    let blocks = crate::blocks(sequences, length).into_iter();
-    blocks.map(|block| [block.start as u32, block.len() as u32]).collect()
-}
-
 /// The rows of each sequence where these have states; see [`Step::runs`].
 fn runs(rows: &Rows<'_>) -> Vec<[u32; 4]> {
     if rows.states.is_empty() {
         return Vec::new();
     }
-    let run = |[first, count]: [u32; 2]| {
-        let own = rows.states[rows.sequences[first as usize] as usize];
-        [first, first + count, first + count - own.drafted, own.slot]
+    let run = |rows_of: Range<usize>| {
+        let own = rows.states[rows.sequences[rows_of.start] as usize];
+        let (first, end) = (rows_of.start as u32, rows_of.end as u32);
+        [first, end, end - own.drafted, own.slot]
     };
     blocks(rows.sequences, usize::MAX).into_iter().map(run).collect()
 }
@@ -312,12 +327,6 @@ impl Words<'_> {
 mod tests {
     use super::*;
     use crate::shared::machine::MOST_DECODE_ROWS;
-
-    #[test]
-    fn blocks_are_runs_of_one_sequence() {
-        assert_eq!(blocks(&[0, 0, 0, 1, 2, 2], 2), [[0, 2], [2, 1], [3, 1], [4, 2]]);
-        assert_eq!(blocks(&[], 8), [[0; 2]; 0]);
-    }
 
     #[test]
     fn buckets_hold_their_rows_and_are_few() {

@@ -161,6 +161,9 @@ fn check_steps(gpu: &Cuda, case: &Case) {
     let at_once = case.run(gpu, &sequences, &qkv, &[sequences.rows()]);
     let in_steps = case.run(gpu, &sequences, &qkv, &[301, prompts - 301, 7, 1, 3]);
     assert!(bits(&in_steps) == bits(&at_once), "{case:?}");
+    // The last row of the first prompt decodes beside the second.
+    let mixed = case.run(gpu, &sequences, &qkv, &[556, prompts - 556, 11]);
+    assert!(bits(&mixed) == bits(&at_once), "{case:?}, mixed");
 }
 
 /// A page's earlier owner may have overflowed, and have filled it further.

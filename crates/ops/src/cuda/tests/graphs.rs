@@ -61,11 +61,11 @@ fn rows_of_one_sequence_are_no_decoding_step() {
     let sequences = Sequences::new(&[100], 0);
     let tables = sequences.tables();
     let mut stage = gpu.stage(SMALL_PAGES, 1, limits(128, 64, 128)).unwrap();
-    let mut slots = Vec::new();
+    let mut decoding = Vec::new();
     for rows in [64, 65] {
         gpu.compute(sequences.step(0..rows, &tables), &[], &mut stage, |step| {
-            slots.push(step.chunk_slots);
+            decoding.push(step.decoding);
         });
     }
-    assert_eq!(slots, [1, 0]);
+    assert_eq!(decoding, [64, 0]);
 }
