@@ -54,8 +54,8 @@ def draw(by_batch: dict, by_depth: dict, out: Path) -> None:
             plot(left, results, f"{weights}, {test}", "o-")
             for batch, result in results.items():
                 place = (batch, result["tokens_per_second"])
-                share = f"{100 * result['share_of_bandwidth']:.0f} %"
-                left.annotate(share, place, textcoords="offset points", xytext=(3, -9), fontsize=6)
+                share = result["share_of_bandwidth"]  # candle's devices have none
+                left.annotate("" if share is None else f"{100 * share:.0f} %", place, textcoords="offset points", xytext=(3, -9), fontsize=6)
     left.set(title="decoding, by batch (share of the read rate)", xlabel="sequences", ylabel="tokens/s, summed")
     for (weights, test), results in sorted(by_depth.items()):
         if len(results) > 1:
