@@ -11,7 +11,7 @@ use super::hardware::Hardware;
 use super::plan::MemberPlan;
 use crate::calls::Store;
 use crate::diagnosis::Failure;
-use crate::engine::Engine;
+use crate::engine::take_turns;
 use crate::hub::{HubOptions, resolve};
 use crate::model::Footprint;
 use crate::ops::{Device, Machine};
@@ -149,7 +149,7 @@ impl Models {
             // Whoever is served waits for nobody else's batch.
             for place in 0..self.devices.len() {
                 let here = backbones.iter().skip(place).step_by(self.devices.len());
-                Engine::take_turns(here.map(|backbone| &backbone.engine));
+                take_turns(here.map(|backbone| &backbone.engine));
             }
         }
         let endpoints = self.endpoints.into_iter().map(|model| model as SharedResponder);

@@ -309,7 +309,7 @@ fn a_device_that_this_build_is_without_is_named() {
     let absent = [
         ("metal", cfg!(feature = "metal"), "feature `metal`"),
         ("candle-cuda", cfg!(feature = "candle-cuda"), "feature `candle-cuda`"),
-        ("cuda", cfg!(any(feature = "cuda", feature = "cuda-emulated")), "feature `cuda`"),
+        ("cuda", cfg!(any(feature = "cuda", feature = "cuda-emulated")), "--features cuda"),
     ];
     for (device, is_built, feature) in absent {
         if is_built {

@@ -39,13 +39,16 @@ pub struct Search {
     device: DeviceChoice,
 }
 
-/// The corpora stand before the query, without a flag.
+/// The corpora stand before the query, without a flag; nothing but a flag names the reranker.
 fn before_query(flag: Arg) -> Arg {
-    if flag.get_id() != "corpus" {
-        return flag;
-    }
     let none = None::<&'static str>;
-    flag.long(none).help_heading(none).action(ArgAction::Set).num_args(1).required(true)
+    match flag.get_id().as_str() {
+        "corpus" => {
+            flag.long(none).help_heading(none).action(ArgAction::Set).num_args(1).required(true)
+        }
+        "reranker_tokens" => flag.requires("reranker"),
+        _ => flag,
+    }
 }
 
 fn from_one() -> impl TypedValueParser<Value = usize> {

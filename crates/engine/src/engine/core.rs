@@ -3,23 +3,21 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::draw::{Draw, append, force, sampling_request};
 use super::runner::{Runner, Tip};
 use super::scheduler::{ScheduledRows, Scheduler};
+use super::scores::name_tokens_alone;
 use super::sequence::Sequence;
 use super::stats::{EngineSnapshot, EngineStats};
-use super::turns::{Place, Turns};
+use super::turns::{POLL, Place, Turns};
 use super::usage::FinishReason;
 use super::{EngineError, EngineOptions};
 use crate::model::{CostModel, Decoder};
-use crate::ops::sampling::{SamplingRequest, TokenLogprobs};
+use crate::ops::sampling::SamplingRequest;
 use crate::ops::{Backend, OpsError};
 use crate::tokenizer::Tokenizer;
-
-/// How often an engine that waits for more sequences looks whether it still should.
-const POLL: Duration = Duration::from_micros(200);
 
 pub struct Core<B: Backend> {
     scheduler: Scheduler,
@@ -33,8 +31,8 @@ pub struct Core<B: Backend> {
     stats: EngineStats,
     /// Since when the machine has had nothing to do, where requests were at hand.
     idle_since: Option<Instant>,
-    /// Among the engines of its machine, where it takes turns with them.
-    place: Option<Place>,
+    /// Among the engines of its machine.
+    place: Place,
 }
 
 pub enum Message {
@@ -71,7 +69,7 @@ impl<B: Backend> Core<B> {
             tokenizer,
             ops,
             idle_since: None,
-            place: None,
+            place: Place::default(),
         })
     }
 
@@ -104,17 +102,14 @@ impl<B: Backend> Core<B> {
                 }
             }
             self.step()?;
-            if let Some(place) = &mut self.place {
-                place.stepped();
-            }
+            self.place.stepped();
         }
     }
 
     /// Tells the machine's other engines how many sequences there are, and whether to wait for more.
     fn waits(&mut self) -> bool {
         let sequences = self.scheduler.running.len() + self.scheduler.waiting();
-        let most = self.scheduler.max_batch();
-        self.place.as_mut().is_some_and(|place| place.waits(sequences, most))
+        self.place.waits(sequences, self.scheduler.options.max_batch)
     }
 
     fn receive(&mut self, message: Message) {
@@ -124,7 +119,7 @@ impl<B: Backend> Core<B> {
                 self.scheduler.drop_cancelled();
                 on_snapshot(self.snapshot());
             }
-            Message::Turns(turns) => self.place = Some(Place::new(turns)),
+            Message::Turns(turns) => self.place = Place::new(turns),
         }
     }
 
@@ -222,7 +217,7 @@ impl<B: Backend> Core<B> {
             name_tokens_alone(&mut score, &self.present);
             let sequence = &mut running[known.sequence];
             match score.chosen.is_nan() {
-                true => sequence.fail(not_finite(&self.name, known.row)),
+                true => sequence.fail(EngineError::not_finite(&self.name, known.row)),
                 false => sequence.scores.take(score),
             }
         }
@@ -249,7 +244,7 @@ impl<B: Backend> Core<B> {
                 _ if sequence.failure.is_some() => return None,
                 Draw::Dead => sequence.ended = Some(FinishReason::Constraint),
                 Draw::Broken => {
-                    sequence.fail(not_finite(name, sequence.tokens.len() - 1));
+                    sequence.fail(EngineError::not_finite(name, sequence.tokens.len() - 1));
                     return None;
                 }
                 Draw::Token(token, mut logprobs) => {
@@ -312,14 +307,4 @@ impl<B: Backend> Core<B> {
 
 fn forced_tokens(sequences: &[Sequence]) -> u64 {
     sequences.iter().map(|sequence| sequence.usage.forced_tokens as u64).sum()
-}
-
-/// Leaves out rows that no token has: they count in the distribution, and nobody can be told of them.
-fn name_tokens_alone(logprobs: &mut TokenLogprobs, present: &[u32]) {
-    let is_token = |id: u32| present[id as usize / 32] >> (id % 32) & 1 == 1;
-    logprobs.top.retain(|(id, _)| is_token(*id));
-}
-
-fn not_finite(model: &str, position: usize) -> EngineError {
-    EngineError::NotFinite { model: model.to_owned(), position }
 }

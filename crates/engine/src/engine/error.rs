@@ -51,6 +51,10 @@ faults! {
 const PANIC_CHARS: usize = 300;
 
 impl EngineError {
+    pub(super) fn not_finite(model: &str, position: usize) -> EngineError {
+        EngineError::NotFinite { model: model.to_owned(), position }
+    }
+
     /// By a panic, of which only the beginning of the text is kept.
     pub(super) fn died(panic: &(dyn Any + Send)) -> EngineError {
         let text = panic

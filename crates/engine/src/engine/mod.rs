@@ -41,6 +41,7 @@ pub use self::options::EngineOptions;
 pub use self::request::{Completion, PENALTIES, Request, Sampling, Stop, Timings, TokenLogprobs};
 pub use self::rotation::Rotation;
 pub use self::stats::{Counts, EngineSnapshot, EngineStats, Work};
+pub use self::turns::take_turns;
 pub use self::usage::{FinishReason, Usage};
 
 use self::constraint::Compiler;
@@ -48,7 +49,6 @@ use self::core::{Core, Message};
 use self::error::failure_of;
 use self::events::Events;
 use self::sequence::Sequence;
-use self::turns::Turns;
 use crate::model::Decoder;
 use crate::ops::Backend;
 use crate::tokenizer::Tokenizer;
@@ -148,15 +148,6 @@ impl Engine {
     /// Gives `on_snapshot` how the engine stands once the step that it is at is done. An engine that dies before drops it.
     pub fn request_snapshot(&self, on_snapshot: OnSnapshot) -> Result<(), EngineError> {
         self.send(Message::Snapshot(on_snapshot))
-    }
-
-    /// Lets engines of one machine take turns: one of few sequences waits, for at most some steps, while another has a full batch.
-    pub fn take_turns<'a>(engines: impl IntoIterator<Item = &'a Engine>) {
-        let turns = Arc::new(Turns::default());
-        for engine in engines {
-            // One that has ended takes none, and says so to whoever asks something of it.
-            let _ = engine.send(Message::Turns(turns.clone()));
-        }
     }
 
     pub fn failure(&self) -> Option<EngineError> {

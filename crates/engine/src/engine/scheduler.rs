@@ -18,7 +18,7 @@ pub struct Scheduler {
     pub running: Vec<Sequence>,
     pub pool: BlockPool,
     pub counts: Counts,
-    options: EngineOptions,
+    pub options: EngineOptions,
 }
 
 /// Rows of one running sequence in a step: its next `rows` tokens, those of its draft among them.
@@ -233,10 +233,6 @@ impl Scheduler {
                 self.counts.cancelled += 1;
             }
         }
-    }
-
-    pub fn max_batch(&self) -> usize {
-        self.options.max_batch
     }
 
     pub fn waiting(&self) -> usize {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::request::{Request, TokenLogprobs};
+use crate::ops::sampling;
 
 /// Rows are counted from the prompt's first; each gives the log-probability of the token after it.
 pub struct Scores {
@@ -97,4 +98,10 @@ impl Scores {
     pub fn settled(&self, tokens: usize) -> usize {
         self.first().map_or(tokens, |row| (row + 1).saturating_sub(self.prompt_tokens))
     }
+}
+
+/// Leaves out rows that no token has: they count in the distribution, and nobody can be told of them.
+pub fn name_tokens_alone(logprobs: &mut sampling::TokenLogprobs, present: &[u32]) {
+    let is_token = |id: u32| present[id as usize / 32] >> (id % 32) & 1 == 1;
+    logprobs.top.retain(|(id, _)| is_token(*id));
 }

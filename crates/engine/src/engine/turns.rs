@@ -3,9 +3,15 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use super::Engine;
+use super::core::Message;
 
 /// Steps of full batches that an engine of few sequences lets go first, at most.
 const MOST: u64 = 16;
+/// How often it looks whether it still should.
+pub const POLL: Duration = Duration::from_micros(200);
 
 /// What the engines of a machine tell each other.
 #[derive(Debug, Default)]
@@ -16,8 +22,17 @@ pub struct Turns {
     steps: AtomicU64,
 }
 
-/// An engine's place among those of its machine. Dropping it ends whoever waits for it.
-#[derive(Debug)]
+/// Lets the engines of one machine take turns.
+pub fn take_turns<'a>(engines: impl IntoIterator<Item = &'a Engine>) {
+    let turns = Arc::new(Turns::default());
+    for engine in engines {
+        // One that has ended takes none, and says so to whoever asks something of it.
+        let _ = engine.send(Message::Turns(turns.clone()));
+    }
+}
+
+/// An engine's place among those of its machine; by default it is alone. Dropping it lets those go on that wait for it.
+#[derive(Debug, Default)]
 pub struct Place {
     turns: Arc<Turns>,
     is_full: bool,
