@@ -122,7 +122,8 @@ fn what_is_not_what_it_should_be_is_named_and_asked_nothing() {
     ended.expect(3, &["2 WRONG", "8 equal"]);
     // Weights that are none.
     std::fs::write(here.join(&sound).join("model.safetensors"), "x").unwrap();
-    selftest(here, &format!("--model {sound}")).expect(3, &["something is wrong with 1 of 1 model"]);
+    selftest(here, &format!("--model {sound}"))
+        .expect(3, &["something is wrong with 1 of 1 model"]);
     selftest(here, "--model no-such-model").expect(2, &["no model is called `no-such-model`"]);
     selftest(here, "").expect(2, &["no model of a card is in"]);
     selftest(here, &format!("--model {sound} --device tpu")).expect(2, &["tpu"]);
