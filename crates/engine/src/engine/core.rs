@@ -95,6 +95,7 @@ impl<B: Backend> Core<B> {
                 self.receive(message);
             }
             while self.waits() {
+                self.idle_since = None; // The machine is at work for others.
                 match inbox.recv_timeout(POLL) {
                     Ok(message) => self.receive(message),
                     Err(RecvTimeoutError::Timeout) => {}
