@@ -134,7 +134,7 @@ const CAPS: &[(&str, usize)] = &[
     ("bundle", 280),
     // 10 more: a file of a dataset that is not there is told with what brings it.
     // 12 more: what is not read of GGUF files is refused.
-    ("hub", 2482),
+    ("hub", 2416),
     // 140 more: words of a grammar in the tokenizer's own spelling (`spelling.rs`), which no rule had seen to.
     // 100 more: callers take turns (`rotation.rs`), for completions, encoders and cases alike.
     // 185 more: slots of states and their copies (`snapshots.rs`), where prompts part and end.

@@ -258,7 +258,7 @@ fn a_gguf_file_becomes_a_model_and_nothing_becomes_of_a_damaged_one() {
     let written = scratch.wardround("generate --model imported --prompt pain --max-tokens 4");
     assert!(!written.succeeded().stdout.is_empty());
     let again = scratch.wardround("models import model.gguf imported --quiet");
-    again.refused(2, &["imported exists and is not an empty directory", "hint: choose a new"]);
+    again.refused(2, &["imported exists and is not an empty directory: choose a new one"]);
     whole.pop();
     scratch.write("model.gguf", whole);
     let damaged = scratch.wardround("models import model.gguf other");

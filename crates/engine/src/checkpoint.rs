@@ -120,23 +120,25 @@ pub fn shard_names(index: &Path) -> Result<Vec<String>, FilesError> {
     }
 }
 
-/// Whether something stands where a new directory is to be: anything but an empty directory.
-pub fn is_occupied(path: &Path) -> bool {
-    match fs_err::read_dir(path) {
-        Ok(mut entries) => entries.next().is_some(),
-        Err(_) => path.exists(),
-    }
-}
-
 /// Has `write` fill a directory beside `directory`, which gets its name in the end: all of it is written, or nothing. What a kill
 /// leaves goes with the next attempt.
 ///
 /// # Errors
-/// What `write` says; a directory that cannot be made or renamed; another process that writes it.
+/// What `write` says; something that stands there, but for an empty directory; a directory that cannot be made or renamed; another
+/// process that writes it.
 pub fn write_whole<E: From<io::Error>>(
     directory: &Path,
     write: impl FnOnce(&Path) -> Result<(), E>,
 ) -> Result<(), E> {
+    let is_occupied = match fs_err::read_dir(directory) {
+        Ok(mut entries) => entries.next().is_some(),
+        Err(_) => directory.exists(),
+    };
+    if is_occupied {
+        let problem = "exists and is not an empty directory: choose a new one";
+        let problem = format!("{} {problem}", directory.display());
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, problem).into());
+    }
     let building = outside::partial(directory);
     fs_err::create_dir_all(&building)?;
     // Where there are no locks, as on some network file systems, the guard is forgone and not the model.

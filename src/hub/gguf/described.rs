@@ -6,12 +6,11 @@ use serde_json::{Value, json};
 
 use super::Gguf;
 use crate::diagnosis::Failure;
-use crate::model::config::{RopeConfig, RopeScaling};
-use crate::model::{Config, Family};
+use crate::model::config::{Config, RopeConfig, RopeScaling};
 
 /// What the converter writes below the architecture's name, and what config.json calls it; the last three are Gemma's alone. Any other key may
 /// change what is computed, and is refused.
-const KEYS: [(&str, &str); 19] = [
+const KEYS: [(&str, &str); 17] = [
     ("block_count", "num_hidden_layers"),
     ("context_length", "max_position_embeddings"),
     ("embedding_length", "hidden_size"),
@@ -26,15 +25,10 @@ const KEYS: [(&str, &str); 19] = [
     ("rope.freq_base", "rope_theta"),
     ("rope.scaling.type", "rope_type"),
     ("rope.scaling.factor", "factor"),
-    ("rope.scaling.original_context_length", "original_context_length"),
-    ("rope.scaling.finetuned", "finetuned"),
     ("attention.sliding_window", "sliding_window"),
     ("attention.sliding_window_pattern", "sliding_window_pattern"),
     ("rope.freq_base_swa", "rope_local_base_freq"),
 ];
-
-/// Whose tensors the converter changes as `as_trained` undoes it.
-const FAMILIES: [Family; 3] = [Family::Gemma3, Family::Llama, Family::Qwen3];
 
 /// Control tokens with which the families' models end a turn or a text, whatever the metadata name: llama.cpp stops at most of them too.
 const ENDS: &str =
@@ -42,28 +36,28 @@ const ENDS: &str =
 
 /// The tensor that divides the frequencies of a Llama 3.1.
 pub const FREQUENCIES: &str = "rope_freqs.weight";
-/// Wider ones are nobody's.
-const WIDEST_HEAD: usize = 1 << 10;
 
 /// `config.json`, and what it describes.
 pub fn config(gguf: &Gguf) -> Result<(Value, Config), Failure> {
-    let arch: String = gguf.read("general.architecture")?;
-    let (is_gemma, tensors) = (arch == "gemma3", &gguf.content.tensor_infos);
+    let arch = gguf.json("general.architecture");
+    // Whose tensors the converter changes as `as_trained` undoes it.
+    let (arch, model_type) = match arch.as_str() {
+        Some("gemma3") => ("gemma3", "gemma3_text"),
+        Some(arch @ ("llama" | "qwen3")) => (arch, arch),
+        _ => return Err(gguf.unknown("general.architecture", "gemma3, llama, qwen3")),
+    };
+    let (is_gemma, prefix) = (arch == "gemma3", format!("{arch}."));
+    let tensors = &gguf.content.tensor_infos;
     let table = tensors.get("token_embd.weight").and_then(|table| table.shape.dims().first());
     let mut config = json!({
-        "model_type": if is_gemma { "gemma3_text" } else { &arch },
+        "model_type": model_type,
         "tie_word_embeddings": !tensors.contains_key("output.weight"),
-        "eos_token_id": gguf.json("tokenizer.ggml.eos_token_id"),
-        "bos_token_id": gguf.json("tokenizer.ggml.bos_token_id"),
     });
     for (key, value) in &gguf.content.metadata {
-        let Some(own) = key.strip_prefix(&arch).and_then(|own| own.strip_prefix('.')) else {
-            continue;
-        };
+        let Some(own) = key.strip_prefix(&prefix) else { continue };
         let known = if is_gemma { KEYS.len() } else { KEYS.len() - 3 };
         let Some((_, name)) = KEYS[..known].iter().find(|(there, _)| *there == own) else {
-            let problem = "is not known here, and may change what is computed";
-            return Err(gguf.refused(format!("`{key}` {problem}")));
+            return Err(gguf.refused(format!("`{key}` is not known here")));
         };
         let (value, other) = (super::as_json(value), &config[*name]);
         if !other.is_null() && *other != value {
@@ -78,34 +72,30 @@ pub fn config(gguf: &Gguf) -> Result<(Value, Config), Failure> {
         config["query_pre_attn_scalar"] =
             if is_27b { json!(168) } else { config["head_dim"].clone() };
     }
-    let mut take = |name| config.as_object_mut().and_then(|all| all.remove(name));
-    let (kind, factor) = (take("rope_type"), take("factor"));
+    let kind = prefix + "rope.scaling.type";
     // llama.cpp takes a factor alone for a linear one.
-    let usual = if factor.is_some() { "linear" } else { "none" };
-    let kind = kind.unwrap_or_else(|| json!(usual));
-    // The format says too little of others to compute what transformers does.
-    if !["none", "linear"].iter().any(|known| kind == *known) {
-        return Err(gguf.refused(format!("`rope.scaling.type` is {kind}; known: none, linear")));
+    let usual = if config["factor"].is_null() { "none" } else { "linear" };
+    match gguf.read::<Option<String>>(&kind)?.as_deref().unwrap_or(usual) {
+        "none" if tensors.contains_key(FREQUENCIES) => {
+            let plain = Config::from_json(config.clone(), &gguf.path)?;
+            config["rope_scaling"] = llama3(gguf, &plain)?;
+        }
+        "none" => {}
+        "linear" => {
+            config["rope_scaling"] = json!({"rope_type": "linear", "factor": config["factor"]});
+        }
+        // The format says too little of others to compute what transformers does.
+        _ => return Err(gguf.unknown(&kind, "none, linear")),
     }
-    if kind != "none" {
-        config["rope_scaling"] = json!({"rope_type": kind, "factor": factor});
-    } else if tensors.contains_key(FREQUENCIES) {
-        let plain = Config::from_json(config.clone(), &gguf.path)?;
-        config["rope_scaling"] = llama3(gguf, &plain)?;
-    }
-    let described = Config::from_json(config.clone(), &gguf.path)?;
-    if !FAMILIES.contains(&described.family) {
-        let problem = format!("the architecture `{arch}` is not imported; take its safetensors");
-        return Err(gguf.refused(problem));
-    }
-    Ok((config, described))
+    Ok((config.clone(), Config::from_json(config, &gguf.path)?))
 }
 
 /// What Llama 3.1, 3.2 and 3.3 have; the file says neither the bounds of waves nor, but by its divisors, the positions of the training.
 fn llama3(gguf: &Gguf, config: &Config) -> Result<Value, Failure> {
     let unknown = || gguf.refused(format!("`{FREQUENCIES}` are not the divisors of a Llama 3.1"));
-    let (head_dim, theta) = (config.head_dim.min(WIDEST_HEAD), config.full_rope.theta);
-    gguf.kind(FREQUENCIES, &[head_dim / 2])?;
+    // Wider heads are nobody's.
+    let (head_dim, theta) = (config.head_dim.min(1 << 10), config.full_rope.theta);
+    gguf.expect(FREQUENCIES, &[head_dim / 2])?;
     let divisors = gguf.numbers(FREQUENCIES)?.to_vec1::<f32>().map_err(|_| unknown())?;
     let factor = f64::from(divisors.iter().copied().fold(1.0, f32::max));
     let rope = |scaling| RopeConfig { theta, scaling }.inverse_frequencies(head_dim);
@@ -143,12 +133,6 @@ const USER_DEFINED: u8 = 4;
 const UNUSED: u8 = 5;
 const BYTE: u8 = 6;
 
-/// Four times what published ones have.
-const LONGEST_WORD: usize = 1 << 10;
-
-/// The ids of words.
-type Ids<'a> = BTreeMap<&'a str, usize>;
-
 /// What the metadata say of tokens.
 pub struct Tokens<'a> {
     gguf: &'a Gguf,
@@ -162,8 +146,7 @@ impl<'a> Tokens<'a> {
         let mut words: Vec<String> = gguf.read("tokenizer.ggml.tokens")?;
         let types: Vec<u8> = gguf.read("tokenizer.ggml.token_type")?;
         if types.len() != words.len() {
-            let problem = format!("{} tokens and {} types of them", words.len(), types.len());
-            return Err(gguf.refused(problem));
+            return Err(gguf.refused("not each of its tokens has a type"));
         }
         if gguf.json("tokenizer.ggml.model") == "llama" {
             // The converter wrote words of the users' own as they are read.
@@ -175,9 +158,8 @@ impl<'a> Tokens<'a> {
 
     /// Id, word and type of each token that texts can have.
     fn used(&self) -> impl Iterator<Item = (usize, &str, u8)> {
-        let all = self.words.iter().zip(&self.types).enumerate();
-        all.map(|(id, (word, kind))| (id, word.as_str(), *kind))
-            .filter(|(.., kind)| *kind != UNUSED)
+        let all = self.words.iter().map(String::as_str).zip(&self.types).enumerate();
+        all.map(|(id, (word, kind))| (id, word, *kind)).filter(|(.., kind)| *kind != UNUSED)
     }
 
     /// The id of a token that has a part, as the one that begins texts, and its word.
@@ -200,18 +182,14 @@ impl<'a> Tokens<'a> {
 
     /// `tokenizer.json`.
     pub fn tokenizer(&self) -> Result<Value, Failure> {
-        let ids: Ids<'_> = self.used().map(|(id, word, _)| (word, id)).collect();
+        let ids: BTreeMap<_, _> = self.used().map(|(id, word, _)| (word, id)).collect();
         if ids.len() != self.used().count() {
             return Err(self.gguf.refused("two of its tokens are one word"));
         }
-        let kind = self.gguf.json("tokenizer.ggml.model");
-        let mut whole = match kind.as_str() {
+        let mut whole = match self.gguf.json("tokenizer.ggml.model").as_str() {
             Some("gpt2") => self.byte_level()?,
             Some("llama") => self.pieces(&ids)?,
-            _ => {
-                let problem = format!("`tokenizer.ggml.model` is {kind}; known: gpt2, llama");
-                return Err(self.gguf.refused(problem));
-            }
+            _ => return Err(self.gguf.unknown("tokenizer.ggml.model", "gpt2, llama")),
         };
         let is_added = |kind| [UNKNOWN, CONTROL, USER_DEFINED].contains(&kind);
         let added = self.used().filter(|(.., kind)| is_added(*kind)).map(|(id, word, kind)| {
@@ -221,8 +199,6 @@ impl<'a> Tokens<'a> {
             })
         });
         whole["added_tokens"] = added.collect();
-        whole["version"] = json!("1.0");
-        whole["model"]["type"] = json!("BPE");
         whole["model"]["vocab"] = json!(ids);
         Ok(whole)
     }
@@ -240,10 +216,7 @@ impl<'a> Tokens<'a> {
             Some("llama-bpe") => (split(r"\p{N}{1,3}"), Value::Null),
             Some("qwen2") => (split(r"\p{N}"), json!({"type": "NFC"})),
             Some("smollm") => (json!({"type": "Digits", "individual_digits": true}), Value::Null),
-            _ => {
-                let problem = format!("`tokenizer.ggml.pre` is {pre}");
-                return Err(self.gguf.refused(problem + "; known: llama-bpe, qwen2, smollm"));
-            }
+            _ => return Err(self.gguf.unknown("tokenizer.ggml.pre", "llama-bpe, qwen2, smollm")),
         };
         let merges: Vec<String> = self.gguf.read("tokenizer.ggml.merges")?;
         let level = |own| json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": own});
@@ -252,17 +225,18 @@ impl<'a> Tokens<'a> {
             "pre_tokenizer": {"type": "Sequence", "pretokenizers": [first, level(pre == "smollm")]},
             "post_processor": self.post_processor(pre == "llama-bpe"),
             "decoder": level(true),
-            "model": {"merges": merges, "ignore_merges": pre == "llama-bpe"},
+            "model": {"type": "BPE", "merges": merges, "ignore_merges": pre == "llama-bpe"},
         }))
     }
 
-    fn pieces(&self, ids: &Ids<'_>) -> Result<Value, Failure> {
+    fn pieces(&self, ids: &BTreeMap<&str, usize>) -> Result<Value, Failure> {
         let scores: Vec<f64> = self.gguf.read("tokenizer.ggml.scores")?;
         let mut merges = Vec::new();
         for (id, word, kind) in self.used().filter(|(.., kind)| *kind != BYTE) {
             // SentencePiece gives words of the users' own none, and the converter a bad one.
             let score = scores.get(id).filter(|_| kind != USER_DEFINED).copied().unwrap_or(0.0);
-            for (at, _) in word.char_indices().skip(1).take(LONGEST_WORD) {
+            // Four times what the longest of published words have.
+            for (at, _) in word.char_indices().skip(1).take(1 << 10) {
                 let (left, right) = word.split_at(at);
                 if let (Some(first), Some(second)) = (ids.get(left), ids.get(right)) {
                     merges.push((0.0 - score, (id, *first, *second), (left, right)));
@@ -285,7 +259,7 @@ impl<'a> Tokens<'a> {
             "normalizer": {"type": "Sequence", "normalizers": normalizers},
             "post_processor": self.post_processor(true),
             "decoder": {"type": "Sequence", "decoders": decoders},
-            "model": {"merges": merges, "unk_token": unknown, "fuse_unk": unknown.is_some(), "byte_fallback": self.types.contains(&BYTE)},
+            "model": {"type": "BPE", "merges": merges, "unk_token": unknown, "fuse_unk": true, "byte_fallback": self.types.contains(&BYTE)},
         }))
     }
 

@@ -8,21 +8,21 @@ mod described;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
-use std::io::{BufWriter, Cursor, Read, Write};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 
 use candle_core::quantized::GgmlDType;
 use candle_core::quantized::gguf_file::{Content, Value};
-use candle_core::{DType, Device, Error, Result as ReadResult, Tensor};
+use candle_core::{DType, Device, Result as ReadResult, Tensor, safetensors};
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use self::described::{FREQUENCIES, Tokens};
-use super::{Provenance, provenance, sha256_file};
+use super::{Checkpoint, Provenance, provenance, sha256_file};
 use crate::chat::{ChatError, ChatTemplate};
 use crate::checkpoint::{
-    CONFIG, GENERATION_CONFIG, SINGLE, TOKENIZER, TOKENIZER_CONFIG, is_occupied, write_whole,
+    CONFIG, GENERATION_CONFIG, INDEX, TOKENIZER, TOKENIZER_CONFIG, write_whole,
 };
 use crate::diagnosis::Failure;
 use crate::model::config::RopeScaling;
@@ -30,18 +30,11 @@ use crate::model::{Config, Family};
 use crate::outside;
 use crate::tokenizer::Tokenizer;
 
-/// Twice what those of the largest vocabularies take. What candle makes of one is at most 32 times as large.
-const MOST_HEADER: u64 = 16 << 20;
-
 /// Makes a model's directory, new or empty, of a GGUF file: the numbers as in the file, quantised ones exactly, in f32.
 ///
 /// # Errors
 /// What cannot be read or run here, by its name; nothing is left behind then.
 pub fn import(file: &Path, directory: &Path) -> Result<(), Failure> {
-    if is_occupied(directory) {
-        let problem = format!("{} exists and is not an empty directory", directory.display());
-        return Err(Failure::usage(problem, "choose a new directory"));
-    }
     let gguf = Gguf::open(file)?;
     write_whole(directory, |building| {
         let (written, config) = described::config(&gguf)?;
@@ -62,15 +55,12 @@ pub fn import(file: &Path, directory: &Path) -> Result<(), Failure> {
             Ok(_) | Err(ChatError::Missing { .. }) => {}
             Err(error) => return Err(error.into()),
         }
-        write_weights(&gguf, &config, &building.join(SINGLE))?;
-        let sums = fs_err::read_dir(building)?.map(|entry| {
-            let entry = entry?;
-            Ok((entry.file_name().to_string_lossy().into_owned(), sha256_file(&entry.path())?))
-        });
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        write_weights(&gguf, &config, building)?;
+        let files = Checkpoint::open("", building)?.named_files().into_iter();
+        let sums = files.map(|(name, path)| Ok((name, sha256_file(&path)?)));
         let listed = Provenance {
             // No card and no hub id has a colon.
-            repository: format!("gguf:{name}"),
+            repository: format!("gguf:{}", file.file_name().unwrap_or_default().display()),
             revision: sha256_file(file)?,
             sha256: sums.collect::<std::io::Result<_>>()?,
         };
@@ -87,7 +77,8 @@ struct Gguf {
 impl Gguf {
     fn open(path: &Path) -> Result<Gguf, Failure> {
         let mut head = Vec::new();
-        outside::open(path)?.take(MOST_HEADER).read_to_end(&mut head)?;
+        // Twice what those of the largest vocabularies take. What candle makes of one is at most 32 times as large.
+        outside::open(path)?.take(16 << 20).read_to_end(&mut head)?;
         // candle divides by it.
         let key = b"general.alignment\x04\0\0\0\0\0\0\0";
         if head.windows(key.len()).any(|found| found == key) {
@@ -103,6 +94,11 @@ impl Gguf {
         refused(&self.path, problem)
     }
 
+    /// What is said of a value that is none of the known ones.
+    fn unknown(&self, key: &str, known: &str) -> Failure {
+        self.refused(format!("`{key}` is {}; known: {known}", self.json(key)))
+    }
+
     /// What the metadata say under a key; null where they say nothing.
     fn json(&self, key: &str) -> Json {
         self.content.metadata.get(key).map_or(Json::Null, as_json)
@@ -113,27 +109,21 @@ impl Gguf {
         serde_json::from_value(self.json(key)).map_err(says)
     }
 
-    /// The type of a tensor that has to be there in this shape.
-    fn kind(&self, name: &str, shape: &[usize]) -> Result<GgmlDType, Failure> {
+    /// Refuses a file without this tensor in this shape.
+    fn expect(&self, name: &str, shape: &[usize]) -> Result<(), Failure> {
         let found = self.content.tensor_infos.get(name);
         let found = found.ok_or_else(|| self.refused(format!("tensor `{name}` is missing")))?;
-        let (dims, kind) = (found.shape.dims(), found.ggml_dtype);
+        let dims = found.shape.dims();
         let problem = || format!("tensor `{name}` has the shape {dims:?}, not {shape:?}");
-        (dims == shape).then_some(kind).ok_or_else(|| self.refused(problem()))
+        (dims == shape).then_some(()).ok_or_else(|| self.refused(problem()))
     }
 
     /// All numbers of such a tensor in f32.
     fn numbers(&self, name: &str) -> Result<Tensor, Failure> {
         let mut file = outside::open(&self.path)?;
-        let mut read = || {
-            let numbers = self.content.tensor(&mut file, name, &Device::Cpu)?;
-            let numbers = numbers.dequantize(&Device::Cpu)?;
-            let is_finite = numbers.sum_all()?.to_scalar::<f32>()?.is_finite();
-            is_finite
-                .then_some(numbers)
-                .ok_or_else(|| Error::msg("it has numbers that are not finite"))
-        };
-        read().map_err(|error| self.refused(format!("tensor `{name}`: {error}")))
+        let blocks = self.content.tensor(&mut file, name, &Device::Cpu);
+        let numbers = blocks.and_then(|blocks| blocks.dequantize(&Device::Cpu));
+        numbers.map_err(|error| self.refused(format!("tensor `{name}`: {error}")))
     }
 }
 
@@ -147,16 +137,13 @@ fn refused(path: &Path, problem: impl Into<String>) -> Failure {
 
 fn as_json(value: &Value) -> Json {
     match value {
-        Value::U32(number) => json!(number),
         Value::I32(number) => json!(number),
-        Value::U64(number) => json!(number),
         // The shortest decimal number, as whoever wrote it had typed it.
         Value::F32(number) => json!(number.to_string().parse::<f64>().ok()),
         Value::Bool(flag) => json!(flag),
         Value::String(text) => json!(text),
         Value::Array(values) => values.iter().map(as_json).collect(),
-        // No key that is looked at has another type.
-        _ => Json::Null,
+        _ => json!(value.to_u64().ok()),
     }
 }
 
@@ -176,72 +163,51 @@ const TERMS: [(&str, &str); 12] = [
     ("model.", ""),
 ];
 
-/// A tensor to be written.
-struct Target {
-    name: String,
-    /// In the file.
-    source: String,
-    shape: Vec<usize>,
-    dtype: DType,
-}
-
-/// Which tensors of the file are written and as what. One that the model lacks, has in another shape, or has too many is refused.
-fn targets(gguf: &Gguf, config: &Config) -> Result<Vec<Target>, Failure> {
+/// The name of each tensor of the model, and that in the file. One that the model lacks, has in another shape, or has too many is refused.
+fn tensors(gguf: &Gguf, config: &Config) -> Result<Vec<(String, String)>, Failure> {
     let after_attention =
         if config.family == Family::Gemma3 { "post_attention_norm" } else { "ffn_norm" };
-    let infos = &gguf.content.tensor_infos;
-    let mut unknown: BTreeSet<&str> = infos.keys().map(String::as_str).collect();
+    let mut unknown: BTreeSet<&String> = gguf.content.tensor_infos.keys().collect();
     if let RopeScaling::Llama3 { .. } = config.full_rope.scaling {
-        unknown.remove(FREQUENCIES);
+        unknown.remove(&FREQUENCIES.to_owned());
     }
     let published =
         config.tensors().into_iter().map(|(name, shape)| (format!("model.{name}"), shape));
     let head = ("lm_head".to_owned(), vec![config.vocab_size, config.hidden_size]);
     let head = Some(head).filter(|_| !config.tied_embeddings);
-    let mut targets = Vec::new();
+    let mut tensors = Vec::new();
     for (name, shape) in published.chain(head) {
-        let own = name.replace("post_attention_layernorm", after_attention);
+        let own = name.replace("post_attention_layernorm", after_attention) + ".weight";
         let source = TERMS.iter().fold(own, |name, (here, there)| name.replace(here, there));
-        let source = format!("{source}.weight");
-        unknown.remove(source.as_str());
-        let kind = gguf.kind(&source, &shape)?;
-        let dtype = match (kind, shape.len()) {
-            (GgmlDType::F16, 2) => DType::F16,
-            (GgmlDType::BF16, 2) => DType::BF16,
-            _ => DType::F32,
-        };
-        targets.push(Target { name: format!("{name}.weight"), source, shape, dtype });
+        unknown.remove(&source);
+        gguf.expect(&source, &shape)?;
+        tensors.push((format!("{name}.weight"), source));
     }
     let family = config.family.name();
     let problem = |name| format!("tensor `{name}` is not part of a {family} model");
-    unknown.first().map_or(Ok(targets), |name| Err(gguf.refused(problem(name))))
+    unknown.first().map_or(Ok(tensors), |name| Err(gguf.refused(problem(name))))
 }
 
-/// Writes the weights.
-fn write_weights(gguf: &Gguf, config: &Config, path: &Path) -> Result<(), Failure> {
-    let mut targets = targets(gguf, config)?;
-    // Longer numbers first, so that none lies astride.
-    targets.sort_by_key(|target| std::cmp::Reverse(target.dtype.size_in_bytes()));
-    let mut header = Map::from_iter([("__metadata__".to_owned(), json!({"format": "pt"}))]);
-    let mut total = 0;
-    for Target { name, shape, dtype, .. } in &targets {
-        let start = total;
-        total += (shape.iter().product::<usize>() * dtype.size_in_bytes()) as u64;
-        let kind = dtype.as_str().to_uppercase();
-        let place = json!({"dtype": kind, "shape": shape, "data_offsets": [start, total]});
-        header.insert(name.clone(), place);
+/// Writes the weights, a few in each file: all of them may be more than memory holds.
+fn write_weights(gguf: &Gguf, config: &Config, building: &Path) -> Result<(), Failure> {
+    let mut places = BTreeMap::new();
+    for (shard, few) in tensors(gguf, config)?.chunks(8).enumerate() {
+        let file = format!("model-{shard:05}.safetensors");
+        let mut kept = HashMap::new();
+        for (name, source) in few {
+            let numbers = gguf.numbers(source)?;
+            let dtype = match gguf.content.tensor_infos[source].ggml_dtype {
+                GgmlDType::F16 => DType::F16,
+                GgmlDType::BF16 => DType::BF16,
+                _ => DType::F32,
+            };
+            let trained = as_trained(config, name, numbers).and_then(|all| all.to_dtype(dtype));
+            kept.insert(name, trained.map_err(|error| gguf.refused(error.to_string()))?);
+            places.insert(name.clone(), file.clone());
+        }
+        safetensors::save(&kept, building.join(file)).map_err(std::io::Error::other)?;
     }
-    let mut text = Json::from(header).to_string();
-    text += &" ".repeat(text.len().next_multiple_of(8) - text.len());
-    let mut out = BufWriter::new(outside::create_public(path)?);
-    out.write_all(&(text.len() as u64).to_le_bytes())?;
-    out.write_all(text.as_bytes())?;
-    for Target { name, source, dtype, .. } in &targets {
-        let numbers = as_trained(config, name, gguf.numbers(source)?);
-        let written = numbers.and_then(|numbers| numbers.to_dtype(*dtype)?.write_bytes(&mut out));
-        written.map_err(|error| gguf.refused(error.to_string()))?;
-    }
-    Ok(out.flush()?)
+    Ok(outside::write_public(building.join(INDEX), json!({"weight_map": places}).to_string())?)
 }
 
 /// Without what llama.cpp's converter did: it adds 1 to Gemma's norms, and puts the two halves of the rows of each head of Llama's queries

@@ -186,15 +186,12 @@ fn what_cannot_be_imported_is_refused_by_name() {
     let set = |entry: Entry| changed(|made| made.set(entry));
     let without = |key: &str| changed(|made| made.entries.retain(|entry| entry.0 != key));
     let cases: Vec<(Vec<u8>, &str)> = vec![
-        (set(word("general.architecture", "mamba")), "`model_type` is mamba"),
         (
-            without("general.architecture"),
-            "`general.architecture` in its metadata: invalid type: null",
+            set(word("general.architecture", "mamba")),
+            "`general.architecture` is \"mamba\"; known: gemma3",
         ),
-        (
-            set(number("general.architecture", 1)),
-            "`general.architecture` in its metadata: invalid type: integer",
-        ),
+        (without("general.architecture"), "`general.architecture` is null"),
+        (set(number("general.architecture", 1)), "`general.architecture` is 1"),
         (set(number("llama.expert_count", 8)), "`llama.expert_count` is not known here"),
         (
             changed(|made| {
@@ -218,7 +215,7 @@ fn what_cannot_be_imported_is_refused_by_name() {
             set(number("llama.attention.sliding_window", 512)),
             "`llama.attention.sliding_window` is not known here",
         ),
-        (set(word("llama.rope.scaling.type", "yarn")), "`rope.scaling.type` is \"yarn\""),
+        (set(word("llama.rope.scaling.type", "yarn")), "`llama.rope.scaling.type` is \"yarn\""),
         (set(number("llama.attention.head_count_kv", 3)), "2 attention heads cannot share 3"),
         (without("llama.block_count"), "num_hidden_layers"),
         (set(number("llama.block_count", 2)), "tensor `blk.1.attn_q.weight` is missing"),
@@ -239,7 +236,7 @@ fn what_cannot_be_imported_is_refused_by_name() {
             set(words("tokenizer.ggml.tokens", &["a", "b", "ab", "a"])),
             "two of its tokens are one word",
         ),
-        (set(words("tokenizer.ggml.tokens", &["a", "b"])), "2 tokens and 4 types"),
+        (set(words("tokenizer.ggml.tokens", &["a", "b"])), "not each of its tokens has a type"),
         (
             set(word("tokenizer.ggml.model", "llama")),
             "`tokenizer.ggml.scores` in its metadata: invalid type: null",
@@ -261,15 +258,6 @@ fn what_cannot_be_imported_is_refused_by_name() {
             .chain([0; 256])
             .collect(),
             "tensor `v.patch_embd.weight` is not part of a llama model",
-        ),
-        (
-            {
-                let mut bytes = Made::sound().bytes();
-                let last = bytes.len() - 256;
-                bytes[last..last + 4].copy_from_slice(&f32::NAN.to_le_bytes());
-                bytes
-            },
-            "tensor `output_norm.weight`: it has numbers that are not finite",
         ),
     ];
     for (bytes, expected) in cases {

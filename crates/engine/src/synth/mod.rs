@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use thiserror::Error;
 
-use crate::checkpoint::{is_occupied, write_whole};
+use crate::checkpoint::write_whole;
 use crate::fault::faults;
 pub use crate::model::Shape;
 use crate::model::{Config, ConfigError, Family};
@@ -30,8 +30,6 @@ faults! {
     /// Why no checkpoint was written.
     #[derive(Debug, Error)]
     pub enum SynthError {
-        #[error("{path} exists and is not an empty directory")]
-        Exists { path: PathBuf } => Usage, "choose a new directory";
         #[error("cannot write the synthetic model: {0}")]
         Write(error: #[from] std::io::Error) => error.blame(), error.hint();
         #[error("cannot write the synthetic weights: {0}")]
@@ -66,9 +64,6 @@ pub fn write_checkpoint(
     texts: &[&str],
     directory: &Path,
 ) -> Result<(), SynthError> {
-    if is_occupied(directory) {
-        return Err(SynthError::Exists { path: directory.to_owned() });
-    }
     write_whole(directory, |building| write_files(recipe, texts, building))
 }
 
@@ -144,10 +139,7 @@ mod tests {
                 let [a, b] = paths.each_ref().map(|path| std::fs::read(path.join(file)).unwrap());
                 assert!(a == b, "{file} differs");
             }
-            assert!(matches!(
-                write_with_our_words(&recipe, &paths[0]),
-                Err(SynthError::Exists { .. })
-            ));
+            assert!(matches!(write_with_our_words(&recipe, &paths[0]), Err(SynthError::Write(_))));
             let config = Config::read(&paths[0].join("config.json")).unwrap();
             let tokenizer = Tokenizer::load(&paths[0].join("tokenizer.json")).unwrap();
             assert!(config.vocab_size > tokenizer.pieces().len(), "no padding rows");
