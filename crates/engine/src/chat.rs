@@ -16,7 +16,7 @@ use self::files::Found;
 use self::jinja::{Compiled, Problem};
 use crate::ceiling::CeilingError;
 use crate::fault::faults;
-use crate::tokenizer::{Mask, Tokenizer, TokenizerError};
+use crate::tokenizer::{Mask, THINKING, Tokenizer, TokenizerError};
 
 mod files;
 mod jinja;
@@ -46,8 +46,6 @@ pub struct Prompt {
     pub text: String,
     pub tokens: Vec<u32>,
 }
-
-const THINKING: [&str; 2] = ["<think>", "</think>"];
 
 faults! {
     /// Why there is no prompt of these messages.
@@ -141,7 +139,8 @@ impl ChatTemplate {
         let texts = texts.chain([&self.source]).map(String::as_str);
         let mask = Mask::new(tokenizer.control_edges(), texts)
             .ok_or_else(|| self.refused("they use every character of private use"))?;
-        let covered: Vec<Message> = messages.iter().map(|message| cover(message, &mask)).collect();
+        let covered: Vec<Message> =
+            messages.iter().map(|message| cover(message, &mask, tokenizer)).collect();
         self.refuse_losses(&covered, &mask, thinking)?;
         let text = self.render(&covered, thinking)?;
         let tokens = tokenizer.encode_covered(&text, &mask)?;
@@ -230,16 +229,17 @@ fn marks(text: &str, sign: char) -> HashSet<usize> {
     found
 }
 
-/// The message behind `mask`, but for the tags of an assistant's thinking. A role stays what templates compare it with, unless
-/// it is no word: then a control token could be written in it.
-fn cover(message: &Message, mask: &Mask) -> Message {
+/// The message behind `mask`, but for the tags of an assistant's thinking, which are the model's own tokens. A role stays what
+/// templates compare it with, unless it is no word: then a control token could be written in it.
+fn cover(message: &Message, mask: &Mask, tokenizer: &Tokenizer) -> Message {
     let Message { role, content } = message;
-    let [_, close] = THINKING;
+    let [_, (_, close)] = THINKING;
     let end = content.rfind(close).filter(|_| role == "assistant");
     let (thinking, said) = content.split_at(end.map_or(0, |at| at + close.len()));
-    let shown = THINKING
-        .iter()
-        .fold(mask.cover(thinking), |covered, tag| covered.replace(&mask.cover(tag), tag));
+    let shown = THINKING.iter().fold(mask.cover(thinking), |covered, (channel, tag)| {
+        let own = if tokenizer.id(channel).is_some() { channel } else { tag };
+        covered.replace(&mask.cover(tag), own)
+    });
     let is_word = role.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
     let role = if is_word { role.clone() } else { mask.cover(role) };
     Message::new(role, shown + &mask.cover(said))

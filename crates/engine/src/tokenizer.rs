@@ -86,14 +86,9 @@ faults! {
     }
 }
 
-/// What a token around Gemma 4's thinking is as text: the tag of the other families, by which readers know it.
-fn thinking_tag(token: &str) -> Option<&'static str> {
-    match token {
-        "<|channel>" => Some("<think>"),
-        "<channel|>" => Some("</think>"),
-        _ => None,
-    }
-}
+/// The tokens around Gemma 4's thinking, and what each is as text: the tag of the other families, by which readers know it.
+pub(crate) const THINKING: [(&str, &str); 2] =
+    [("<|channel>", "<think>"), ("<channel|>", "</think>")];
 
 impl Tokenizer {
     pub fn load(path: &Path) -> Result<Tokenizer, TokenizerError> {
@@ -119,9 +114,10 @@ impl Tokenizer {
             Some(id) if id < MOST_TOKENS => id + 1,
             Some(id) => return Err(load(format!("it has a token {id}, beyond {MOST_TOKENS}"))),
         };
+        let thinking = |token: &str| THINKING.into_iter().find(|(channel, _)| *channel == token);
         let piece = |id: u32| match (added.get(&id), inner.id_to_token(id)) {
-            (Some(token), _) => match (thinking_tag(&token.content), token.special) {
-                (Some(tag), _) => Piece::Text(tag.into()),
+            (Some(token), _) => match (thinking(&token.content), token.special) {
+                (Some((_, tag)), _) => Piece::Text(tag.into()),
                 (None, true) => Piece::Control(token.content.clone()),
                 (None, false) => Piece::Text(style.bytes_of_added(&token.content)),
             },

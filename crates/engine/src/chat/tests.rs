@@ -87,7 +87,13 @@ fn a_channel_of_thoughts_is_thinking() {
     assert_eq!(tokenizer.decode(&tokens), "<think>thought\nA or C?</think>E");
     let end = tokenizer.think_end().unwrap();
     assert!(tokens.contains(&end) && tokenizer.is_control(end));
-    // In a prompt the tags are text, for no token is called so.
+    // A template of its own cuts what it thought, and finds it by its tokens.
+    let cutting = template("{{ messages[0].content.split('<channel|>')[-1] }}");
+    let messages = [Message::new("assistant", "<think>thought\nA or C?</think>E")];
+    assert_eq!(cutting.prompt(&tokenizer, &messages, false).unwrap().text, "E");
+    let keeping = template("{{ messages[0].content }}");
+    assert_eq!(keeping.prompt(&tokenizer, &messages, false).unwrap().tokens, tokens);
+    // Elsewhere in a prompt the tags are text, for no token is called so.
     assert!(
         !tokenizer.encode("<think></think>").unwrap().iter().any(|id| tokenizer.is_control(*id))
     );
