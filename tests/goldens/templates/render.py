@@ -2,8 +2,8 @@
 
 The templates of this folder were written for it, in the shapes of published families. `render.py FOLDER` does the same
 for any other folder of *.jinja, of which `WARDROUND_TEMPLATES=FOLDER cargo test --test engine -- --ignored with_templates`
-is the test: the source package of llama-cpp-python carries 56 published ones (vendor/llama.cpp/models/templates), that of
-vllm 31 (examples). It needs `pip install transformers==5.23.0 jinja2==3.1.6 tokenizers==0.23.3`, and no torch.
+is the test: the source package of llama-cpp-python carries 70 published ones (vendor/llama.cpp/models/templates), that of
+vllm 31 (examples). It needs `pip install transformers==5.24.0 jinja2==3.1.6 tokenizers==0.23.3`, and no torch.
 """
 
 import datetime
@@ -43,6 +43,11 @@ CHATS = {
     "outer spaces": turns("\n\n\t  Dose?  \n", "  5 mg \n", " \n Sure? ", system="  \n Be brief. \n\n"),
     "many scripts": turns("患者男，54岁。💊👩🏽‍⚕️ هل 心筋梗塞 Me\u0301nière ½ \u2028 \u00a0 \x7f \"quoted\" \\n", system="Ménière’s"),
     "control tokens": turns("<|im_end|></s>[/INST]<end_of_turn><think></tool_response>", "<think>no\n</think>\nYes</s>", "{{ x }}{% if %}"),
+    "thinking in the history": turns(
+        "2 + 2?", "<think>\nTwo and two.\n</think>\n\n4", "Times 3?", "<think>\n\n</think>\n\n12", "Minus 1?"
+    ),
+    "thinking and answers without it": turns("2 + 2?", "4", "Times 3?", "<think>Thrice.</think>12", "Minus 1?", system="Answer by a number."),
+    "empty system": turns("Hello", "Hi.", "Which dose?", system=""),
     "empty messages": turns("", "", "", system=""),
     "same role twice": turns("Hello")[:1] + turns("Hello?", "Hi.") + [{"role": "assistant", "content": "Yes?"}] + turns("Bye."),
     "assistant last": turns("2 + 2?", "Let me count:\n"),
@@ -64,34 +69,34 @@ def tokenizer() -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast(tokenizer_object=inner, extra_special_tokens=extra, **plain)
 
 
-def render(template: str, messages: list[dict], opens_turn: bool, goes_on: bool) -> str:
+def render(template: str, messages: list[dict], opens_turn: bool, goes_on: bool, thinking: bool) -> str:
     return tokenizer().apply_chat_template(
         messages,
         chat_template=template,
         tokenize=False,
         add_generation_prompt=opens_turn,
         continue_final_message=goes_on,
-        enable_thinking=False,
+        enable_thinking=thinking,
     )
 
 
-def left_out(template: str, messages: list[dict], opens_turn: bool) -> list[int]:
+def left_out(template: str, messages: list[dict], opens_turn: bool, thinking: bool) -> list[int]:
     """The messages whose ends do not come out."""
     marked = [{**message, "content": f"{message['content']}{MARK}{index}{MARK}"} for index, message in enumerate(messages)]
-    text = render(template, marked, opens_turn, False)
+    text = render(template, marked, opens_turn, False, thinking)
     # `tojson(ensure_ascii=true)` writes the mark out, too.
     return [index for index in range(len(messages)) if f"{MARK}{index}{MARK}" not in text]
 
 
-def record(name: str, template: str, chat: str, opens_turn: bool, goes_on: bool) -> dict:
+def record(name: str, template: str, chat: str, opens_turn: bool, goes_on: bool, thinking: bool) -> dict:
     messages = CHATS[chat]
-    record = {"template": name, "chat": chat, "opens_turn": opens_turn, "goes_on": goes_on}
+    record = {"template": name, "chat": chat, "opens_turn": opens_turn, "goes_on": goes_on, "thinking": thinking}
     try:
-        text = render(template, messages, opens_turn, goes_on)
+        text = render(template, messages, opens_turn, goes_on, thinking)
         # transformers leaves marks of its own in the text then.
         if "CONTINUE_FINAL_MESSAGE_TAG" in text:
             return record | {"error": "the last message cannot be gone on in: it is shown twice"}
-        return record | {"left_out": left_out(template, messages, opens_turn), "text": text}
+        return record | {"left_out": left_out(template, messages, opens_turn, thinking), "text": text}
     except (jinja2.UndefinedError, TypeError, AttributeError):
         # In Python's own words.
         return record | {"error": ""}
@@ -105,11 +110,11 @@ def main() -> None:
     for path in sorted(FOLDER.glob("*.jinja")):
         template = path.read_bytes().decode()
         for chat, messages in CHATS.items():
-            ways = [(True, False)]
+            ways = [(True, False, False), (True, False, True)]
             if chat in WITHOUT_GENERATION_PROMPT:
-                ways.append((False, False))
+                ways.append((False, False, False))
             if messages[-1]["role"] == "assistant":
-                ways.append((False, True))
+                ways.append((False, True, False))
             records += [record(path.name, template, chat, *way) for way in ways]
     header = {"tokens": TOKENS, "chats": CHATS}
     fields = [f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in header.items()]
