@@ -195,6 +195,12 @@ struct Vector {
     float parts[PARTS][HELD + 4];
 };
 
+// Rows on their way through a CTA.
+struct Rows {
+    Vector queries[ROWS], keys[ROWS];
+    float strengths[ROWS], decays[ROWS];
+};
+
 // A half warp's vector, mixed, of length 1 times `length`.
 __device__ __forceinline__ void load_unit(const float *from, int width, float length, Vector &to) {
     const float scale = inverse_length(from, width, __fdiv_rn(1e-6f, static_cast<float>(width)));
@@ -208,21 +214,21 @@ __device__ __forceinline__ float sum_over_parts(float value) {
     return __fadd_rn(value, __shfl_xor_sync(0xFFFFFFFFu, value, 16));
 }
 
-// Calls `visit` with each number that a thread holds of its column, and with its place in `Vector`.
-template <typename Visit>
+// Calls `visit` with the place in `Vector` of each number that a thread holds of its column. Where keys have all that a thread can hold,
+// which is said as this is compiled, what comes next is asked for in time.
+template <bool ALL, typename Visit>
 __device__ __forceinline__ void for_each_held(int key_dim, Visit visit) {
 #pragma unroll
     for (int four = 0; four < HELD; four += 4) {
-        if (four * PARTS >= key_dim) break;
+        if (!ALL && four * PARTS >= key_dim) break;
 #pragma unroll
         for (int n = four; n < four + 4; ++n) visit(n);
     }
 }
 
-// Takes columns of a head's matrix through the rows of a run, which leave what they read in place of their values.
-__device__ __forceinline__ void write_and_read(float *projected, const Run &run, float *states, Shape shape) {
-    __shared__ Vector queries[ROWS], keys[ROWS];
-    __shared__ float strengths[ROWS], decays[ROWS];
+// Takes columns of a head's matrix through the rows of a run, which leave what they read in place of their values. ALL: key_dim is MOST_KEYS.
+template <bool ALL>
+__device__ __forceinline__ void write_and_read(float *projected, const Run &run, float *states, Shape shape, Rows &rows) {
     const int head = blockIdx.y, key_head = head / (shape.value_heads / shape.key_heads), lane = threadIdx.x % 32;
     const int part = lane / 8, column = blockIdx.z * COLUMNS + threadIdx.x / 32 * 8 + lane % 8, key_dim = shape.key_dim;
     const bool is_there = column < shape.value_dim;
@@ -231,48 +237,71 @@ __device__ __forceinline__ void write_and_read(float *projected, const Run &run,
     const float key_length = __fdiv_rn(1.0f, root);
     float *kept = states + run.slot * shape.state() + shape.matrix(head) + column / 16 * 16 * key_dim + column % 16;
     float matrix[HELD];
-    for_each_held(key_dim, [&](int n) { matrix[n] = run.is_new || !is_there ? 0.0f : kept[(n * PARTS + part) * 16]; });
+    for_each_held<ALL>(key_dim, [&](int n) { matrix[n] = run.is_new || !is_there ? 0.0f : kept[(n * PARTS + part) * 16]; });
     const auto keep = [&] {
-        if (is_there) for_each_held(key_dim, [&](int n) { kept[(n * PARTS + part) * 16] = matrix[n]; });
+        if (is_there) for_each_held<ALL>(key_dim, [&](int n) { kept[(n * PARTS + part) * 16] = matrix[n]; });
     };
-    for (unsigned first = run.first; first < run.end; first += ROWS) {
+    const auto take = [&](unsigned first, unsigned end) {
+        const unsigned last = min(ROWS, end - first) - 1;
         float values[ROWS];
 #pragma unroll
         for (unsigned n = 0; n < ROWS; ++n) {
-            const bool within = is_there && first + n < run.end;
+            const bool within = is_there && n <= last;
             values[n] = within ? projected[static_cast<size_t>(first + n) * shape.projected() + value_at] : 0.0f;
         }
         // The rows before have been read.
         __syncthreads();
         const unsigned own = threadIdx.x / 16;
-        const float *row = projected + static_cast<size_t>(min(first + own, run.end - 1)) * shape.projected();
-        load_unit(row + key_head * key_dim, key_dim, query_length, queries[own]);
-        load_unit(row + shape.keys() + key_head * key_dim, key_dim, key_length, keys[own]);
+        const float *row = projected + static_cast<size_t>(first + min(own, last)) * shape.projected();
+        load_unit(row + key_head * key_dim, key_dim, query_length, rows.queries[own]);
+        load_unit(row + shape.keys() + key_head * key_dim, key_dim, key_length, rows.keys[own]);
         if (threadIdx.x % 16 == 0) {
-            strengths[own] = row[shape.strengths() + head];
-            decays[own] = row[shape.strengths() + shape.value_heads + head];
+            rows.strengths[own] = row[shape.strengths() + head];
+            rows.decays[own] = row[shape.strengths() + shape.value_heads + head];
         }
         __syncthreads();
-#pragma unroll
-        for (unsigned n = 0; n < ROWS; ++n) {
-            if (first + n >= run.end) break;
-            if (first + n == run.kept) keep();
-            const float *query = queries[n].parts[part], *key = keys[n].parts[part];
-            float held = 0.0f, read = 0.0f;
-            for_each_held(key_dim, [&](int at) {
-                matrix[at] = __fmul_rn(matrix[at], decays[n]);
-                held = __fmaf_rn(matrix[at], key[at], held);
-            });
-            const float written = __fmul_rn(__fsub_rn(values[n], sum_over_parts(held)), strengths[n]);
-            for_each_held(key_dim, [&](int at) {
-                matrix[at] = __fmaf_rn(written, key[at], matrix[at]);
-                read = __fmaf_rn(matrix[at], query[at], read);
-            });
+        float value = values[0], held = 0.0f;
+        const auto hold = [&](int at, float decay, const float *key) {
+            matrix[at] = __fmul_rn(matrix[at], decay);
+            held = __fmaf_rn(matrix[at], key[at], held);
+        };
+        const auto written = [&](unsigned n) { return __fmul_rn(__fsub_rn(value, sum_over_parts(held)), rows.strengths[n]); };
+        const auto leave = [&](unsigned n, float read) {
             read = sum_over_parts(read);
             if (is_there && part == 0) projected[static_cast<size_t>(first + n) * shape.projected() + value_at] = read;
+        };
+        for_each_held<ALL>(key_dim, [&](int at) { hold(at, rows.decays[0], rows.keys[0].parts[part]); });
+        // What a row reads and what the next one holds are long sums that do not wait for each other: they are taken side by side.
+#pragma unroll
+        for (unsigned n = 0; n + 1 < ROWS; ++n) {
+            if (n == last) break;
+            const float *query = rows.queries[n].parts[part], *key = rows.keys[n].parts[part];
+            const float addend = written(n), decay = rows.decays[n + 1];
+            float read = 0.0f;
+            held = 0.0f;
+            for_each_held<ALL>(key_dim, [&](int at) {
+                matrix[at] = __fmaf_rn(addend, key[at], matrix[at]);
+                read = __fmaf_rn(matrix[at], query[at], read);
+                hold(at, decay, rows.keys[n + 1].parts[part]);
+            });
+            leave(n, read);
+            value = values[n + 1];
         }
+        const float addend = written(last);
+        float read = 0.0f;
+        for_each_held<ALL>(key_dim, [&](int at) {
+            matrix[at] = __fmaf_rn(addend, rows.keys[last].parts[part][at], matrix[at]);
+            read = __fmaf_rn(matrix[at], rows.queries[last].parts[part][at], read);
+        });
+        leave(last, read);
+    };
+    // Rows that are kept, then drafts.
+#pragma unroll 1
+    for (int drafts = 0; drafts < 2; ++drafts) {
+        const unsigned end = drafts ? run.end : run.kept;
+        for (unsigned first = drafts ? run.kept : run.first; first < end; first += ROWS) take(first, end);
+        if (!drafts) keep();
     }
-    if (run.kept == run.end) keep();
 }
 
 // out [rows][out_stride] = the norm of what each head read, under `weight` [value_dim], times its activated gate. Half a warp takes a head.
@@ -333,7 +362,12 @@ extern "C" __global__ void __launch_bounds__(delta::RULE_THREADS)
     const delta::Run run(runs, positions);
     if (run.first == run.end) return;
     wait_for_inputs();
-    delta::write_and_read(projected, run, states, SHAPED);
+    __shared__ delta::Rows rows;
+    if (key_dim == delta::MOST_KEYS) {
+        delta::write_and_read<true>(projected, run, states, SHAPED, rows);
+    } else {
+        delta::write_and_read<false>(projected, run, states, SHAPED, rows);
+    }
 }
 EMULATED_KERNEL(delta_rule)
 

@@ -33,6 +33,29 @@ extern "C" __global__ void __launch_bounds__(elements::THREADS)
 }
 EMULATED_KERNEL(gate_columns)
 
+// Of rows of so many words [rows][words], those of `indices` [count], which rise, come to the front. A thread takes a column, from the first
+// row on, so that it writes over none that it has yet to read.
+extern "C" __global__ void __launch_bounds__(elements::THREADS) keep_rows(unsigned *rows, int words, const unsigned *indices, int count) {
+    constexpr int AT_ONCE = 8;
+    let_dependents_start();
+    wait_for_inputs();
+    const int column = blockIdx.x * elements::THREADS + threadIdx.x;
+    if (column >= words) return;
+    unsigned *own = rows + column;
+    for (int first = 0; first < count; first += AT_ONCE) {
+        unsigned held[AT_ONCE];
+#pragma unroll
+        for (int n = 0; n < AT_ONCE; ++n) {
+            held[n] = first + n < count ? own[static_cast<size_t>(indices[first + n]) * words] : 0;
+        }
+#pragma unroll
+        for (int n = 0; n < AT_ONCE; ++n) {
+            if (first + n < count) own[static_cast<size_t>(first + n) * words] = held[n];
+        }
+    }
+}
+EMULATED_KERNEL(keep_rows)
+
 // x f32 [rows][width] = most · tanh(x / most), tanh(u) = 1 − 2 / (e²ᵘ + 1), in the order of crates/ops/src/cpu/activation.rs.
 extern "C" __global__ void __launch_bounds__(elements::THREADS) cap(float *x, int width, float most) {
     const float twice_inverse = __fdiv_rn(2.0f, most);

@@ -92,17 +92,6 @@ __device__ __forceinline__ void normalise(const float *row, const Held &weights,
     write_scaled(values, row, scale, weights, weight, hidden / 4, out);
 }
 
-// out [rows][out_stride] = norm(residual) · weight.
-__device__ __forceinline__ void norm_rows(const float *residual, const float *weight, float epsilon, int hidden,
-                                          Bf16 *out, int out_stride) {
-    let_dependents_start();
-    if (static_cast<int>(threadIdx.x / 32) >= warps_of(hidden)) return;
-    const Held weights(weight, hidden / 4);  // no kernel writes them
-    wait_for_inputs();
-    const size_t row = blockIdx.x;
-    normalise(residual + row * hidden, weights, weight, epsilon, hidden, out + row * out_stride);
-}
-
 // residual = factor · (residual + branch [rows][hidden]), the branch normed under `post_weight` unless that is null; then, unless `next_weight` is
 // null, out [rows][out_stride] = norm(residual) · next_weight.
 __device__ __forceinline__ void add_branch(float *residual, const float *branch, const float *post_weight,
@@ -141,14 +130,14 @@ __device__ __forceinline__ void add_branch(float *residual, const float *branch,
     write_scaled(first_sums, sums, scale, next_weights, next_weight, quads, out + row * out_stride);
 }
 
-// out [row] = norm(residual[indices[row]]) · weight; zeros where there is no such row.
-__device__ __forceinline__ void gather(const float *residual, const unsigned *indices, const float *weight,
+// out [row] = norm(residual[indices[row]]) · weight; zeros where there is no such row. Without indices (null), of all rows.
+__device__ __forceinline__ void norm_rows(const float *residual, const unsigned *indices, const float *weight,
                                        float epsilon, int hidden, Bf16 *out, int out_stride) {
     let_dependents_start();
     if (static_cast<int>(threadIdx.x / 32) >= warps_of(hidden)) return;
     const Held weights(weight, hidden / 4);  // no kernel writes them
     wait_for_inputs();
-    const unsigned index = indices[blockIdx.x];
+    const unsigned index = indices == nullptr ? blockIdx.x : indices[blockIdx.x];
     out += static_cast<size_t>(blockIdx.x) * out_stride;
     if (index != NOTHING) {
         normalise(residual + static_cast<size_t>(index) * hidden, weights, weight, epsilon, hidden, out);
@@ -190,12 +179,6 @@ EMULATED_KERNEL(embed_f32)
 
 // What products read is written as bf16.
 extern "C" __global__ void __launch_bounds__(norms::THREADS)
-    rms_norm(const float *residual, const float *weight, float epsilon, int hidden, Bf16 *out, int out_stride) {
-    norms::norm_rows(residual, weight, epsilon, hidden, out, out_stride);
-}
-EMULATED_KERNEL(rms_norm)
-
-extern "C" __global__ void __launch_bounds__(norms::THREADS)
     add_norm(float *residual, const float *branch, const float *post_weight, const float *next_weight, float epsilon,
              float factor, int hidden, Bf16 *out, int out_stride) {
     norms::add_branch(residual, branch, post_weight, next_weight, epsilon, factor, hidden, out, out_stride);
@@ -203,8 +186,8 @@ extern "C" __global__ void __launch_bounds__(norms::THREADS)
 EMULATED_KERNEL(add_norm)
 
 extern "C" __global__ void __launch_bounds__(norms::THREADS)
-    gather_norm(const float *residual, const unsigned *indices, const float *weight, float epsilon, int hidden,
-                Bf16 *out, int out_stride) {
-    norms::gather(residual, indices, weight, epsilon, hidden, out, out_stride);
+    rms_norm(const float *residual, const unsigned *indices, const float *weight, float epsilon, int hidden, Bf16 *out,
+             int out_stride) {
+    norms::norm_rows(residual, indices, weight, epsilon, hidden, out, out_stride);
 }
-EMULATED_KERNEL(gather_norm)
+EMULATED_KERNEL(rms_norm)

@@ -13,8 +13,10 @@ use common::retrieval::{Copy, Goldens, cross, cut, medcpt};
 use common::{OPTIONS, load_on, logits_on, places, tokens};
 use wardround::encoder::{Encoder, EncoderOptions, Reranker};
 use wardround::engine::{Completion, EngineOptions, Request, Sampling, Ticket};
-use wardround::model::{Family, WantedPrecision, WantedType};
-use wardround::ops::{Cpu, Cuda, Device, Quantisation, StoredType};
+use wardround::model::{Cache, Family, Scratch, WantedPrecision, WantedType};
+use wardround::ops::{
+    Backend, Cpu, Cuda, Device, Quantisation, Rows, StateRows, StepLimits, StoredType,
+};
 
 const FAMILIES: [Family; 7] = [
     Family::Gemma3,
@@ -155,6 +157,68 @@ fn no_bit_of_qwen35_depends_on_the_step() {
 #[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn no_bit_of_smollm3_depends_on_the_step() {
     check_steps(Family::SmolLm3);
+}
+
+/// Rows that an activation had when it was written last.
+fn rows_of(scratch: &Scratch<Cuda>, name: &str) -> usize {
+    let shown = format!("{scratch:?}");
+    let (_, buffer) = shown.split_once(&format!(" {name}: Buffer {{")).unwrap();
+    let (_, rows) = buffer.split_once(" rows: ").unwrap();
+    rows[..rows.find(',').unwrap()].parse().unwrap()
+}
+
+/// A step of two rows of a long sequence and of a prompt: with the logits of all rows, and of few. Those alone go on where
+/// nothing is kept any more for later steps: in Gemma 4's last two layers, and behind any last layer's attention.
+#[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
+fn rows_without_logits_stay_behind_where_layers_share_keys() {
+    let gpu = gpu();
+    let (before, length) = (600, 90);
+    let [old, new] = [tokens(8, before + 2), tokens(9, length)];
+    let all: Vec<usize> = (0..2 + length).collect();
+    for family in FAMILIES {
+        let decoder = load_on(&gpu, &common::synthetic(family), WantedPrecision::default());
+        let limits = StepLimits { rows: before, logit_rows: all.len(), positions: before + 2 };
+        let tables: [Vec<u32>; 2] = [(0..19).rev().collect(), (19..22).collect()];
+        let tables: [&[u32]; 2] = tables.each_ref().map(|table| &table[..]);
+        let states = [0, 1].map(|slot| StateRows { slot, ..StateRows::default() });
+        let compute = |logit_rows: &[usize]| {
+            let config = &decoder.config;
+            let mut cache = Cache::new(&gpu, config, decoder.precision, 22, 2).unwrap();
+            let mut scratch = Scratch::new(&gpu, config, limits).unwrap();
+            let mut step = |parts: [(&[u32], usize); 2], logit_rows: &[usize]| {
+                let of_parts = parts.iter().zip(0..).flat_map(|((tokens, first), sequence)| {
+                    let rows = tokens.iter().zip(*first as u32..);
+                    rows.map(move |(token, position)| (*token, (position, sequence)))
+                });
+                let (tokens, places): (Vec<u32>, Vec<(u32, u32)>) = of_parts.unzip();
+                let (positions, sequences): (Vec<u32>, Vec<u32>) = places.into_iter().unzip();
+                let rows = Rows {
+                    tokens: &tokens,
+                    positions: &positions,
+                    sequences: &sequences,
+                    segments: &[],
+                    tables: &tables,
+                    states: &states,
+                };
+                decoder.forward(&gpu, rows, logit_rows, &mut cache, &mut scratch);
+            };
+            step([(&old[..before], 0), (&[], 0)], &[]);
+            step([(&old[before..], before), (&new, 0)], logit_rows);
+            let logits = gpu.read(scratch.logits().0, logit_rows.len()).unwrap();
+            let logits: Vec<Vec<f32>> =
+                logits.chunks(decoder.config.vocab_size).map(<[f32]>::to_vec).collect();
+            (logits, ["queries", "gated"].map(|name| rows_of(&scratch, name)))
+        };
+        let (whole, counts) = compute(&all);
+        assert_eq!(counts, [all.len(); 2], "{family:?}");
+        for few in [&[0, 1, length + 1][..], &[1, 40, 41, 77], &[]] {
+            let (logits, [queries, gated]) = compute(few);
+            let attending = if family == Family::Gemma4 { few.len() } else { all.len() };
+            assert_eq!([queries, gated], [attending, few.len()], "{family:?}, {few:?}");
+            assert!(few.iter().map(|row| &whole[*row]).eq(&logits), "{family:?}, {few:?}");
+        }
+    }
 }
 
 #[test]

@@ -305,8 +305,7 @@ impl Backend for Candle {
         &self,
         gate: &Buffer,
         activation: Activation,
-        by: &Buffer,
-        first: usize,
+        (by, first): (&Buffer, usize),
         out: &mut Buffer,
     ) {
         let gate = gate.tensor();

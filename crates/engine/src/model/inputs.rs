@@ -107,7 +107,7 @@ impl<B: Backend> LayerInput<B> {
     ) {
         let InputBuffers { all, gate, gated, .. } = buffers;
         ops.matmul(ops.narrow(residual, room), &self.gate, gate);
-        ops.gate_by(gate, config.activation, all, layer * config.layer_input, gated);
+        ops.gate_by(gate, config.activation, (all, layer * config.layer_input), gated);
         ops.matmul(gated, &self.projection, branch);
     }
 }

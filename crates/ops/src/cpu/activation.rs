@@ -1,36 +1,26 @@
 //! The gate of a feed-forward layer: `activation(gate) · up`.
 
+use std::ops::Range;
+
 use super::lanes::{LANES, Lanes, exp, vectorised};
 use super::{Buffer, Cpu};
 use crate::Activation;
 
 impl Cpu {
-    /// `gate_up` is `[rows, 2 · width]`, gate first; `out` becomes `[rows, width]`.
-    pub fn gate(&self, gate_up: &Buffer, activation: Activation, out: &mut Buffer) {
-        let (rows, width) = (gate_up.rows(), gate_up.width / 2);
-        out.reshape(rows, width);
-        // An exponential is about sixteen multiply-adds.
-        self.each_row(out, rows * width * 16, |row, out| {
-            let (gate, up) = gate_up.row(row).split_at(width);
-            gate_row(self.isa, activation, gate, up, out);
-        });
-    }
-}
-
-impl Cpu {
-    /// `activation(gate) · by`, of the columns of `by` from `first` on.
-    pub(super) fn gate_by(
+    /// `activation(gate) · by`, of these columns of `by` and as many of the gate's first.
+    pub(super) fn gate_columns(
         &self,
         gate: &Buffer,
         activation: Activation,
-        by: &Buffer,
-        first: usize,
+        (by, columns): (&Buffer, Range<usize>),
         out: &mut Buffer,
     ) {
-        let (rows, width) = (gate.rows(), gate.width);
+        let (rows, width) = (gate.rows(), columns.len());
         out.reshape(rows, width);
+        // An exponential is about sixteen multiply-adds.
         self.each_row(out, rows * width * 16, |row, out| {
-            gate_row(self.isa, activation, gate.row(row), &by.row(row)[first..][..width], out);
+            let by = &by.row(row)[columns.clone()];
+            gate_row(self.isa, activation, &gate.row(row)[..width], by, out);
         });
     }
 }

@@ -140,7 +140,7 @@ impl Backend for Cpu {
     }
 
     fn keep_logit_rows<const N: usize>(&self, step: HostStep<'_>, buffers: [&mut Buffer; N]) {
-        if !gives_few(step) {
+        if step.rows.few(step.logit_rows).is_none() {
             return;
         }
         for buffer in buffers {
@@ -153,12 +153,9 @@ impl Backend for Cpu {
     }
 
     fn of_logit_rows(&self, step: HostStep<'_>, body: impl FnOnce(HostStep<'_>)) {
-        if !gives_few(step) {
+        let Some([tokens, positions, sequences]) = step.rows.few(step.logit_rows) else {
             return body(step);
-        }
-        let of_them = |all: &[u32]| step.logit_rows.iter().map(|row| all[*row]).collect::<Vec<_>>();
-        let (tokens, positions) = (of_them(step.rows.tokens), of_them(step.rows.positions));
-        let sequences = of_them(step.rows.sequences);
+        };
         let logit_rows: Vec<usize> = (0..step.logit_rows.len()).collect();
         let rows =
             Rows { tokens: &tokens, positions: &positions, sequences: &sequences, ..step.rows };
@@ -215,7 +212,7 @@ impl Backend for Cpu {
             }
             _ => {
                 self.matmul(x, weights, products);
-                self.gate(products, activation, out);
+                self.gate_columns(products, activation, (products, width..2 * width), out);
             }
         }
     }
@@ -256,11 +253,10 @@ impl Backend for Cpu {
         &self,
         gate: &Buffer,
         activation: Activation,
-        by: &Buffer,
-        first: usize,
+        (by, first): (&Buffer, usize),
         out: &mut Buffer,
     ) {
-        Cpu::gate_by(self, gate, activation, by, first, out);
+        self.gate_columns(gate, activation, (by, first..first + gate.width), out);
     }
 
     fn cap(&self, x: &mut Buffer, cap: f32) {
@@ -308,11 +304,6 @@ impl Backend for Cpu {
     fn read(&self, buffer: &Buffer, rows: usize) -> Result<Vec<f32>, OpsError> {
         Ok(buffer.data[..rows * buffer.width].to_vec())
     }
-}
-
-/// Whether rows that give logits are fewer than all, each once and in order.
-fn gives_few(step: HostStep<'_>) -> bool {
-    step.logit_rows.len() != step.rows.len() && step.logit_rows.is_sorted_by(|a, b| a < b)
 }
 
 pub(super) fn add_row(sums: &mut [f32], addends: &[f32]) {

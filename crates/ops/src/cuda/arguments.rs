@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 
+use super::Buffer;
 use super::region::Region;
 
 /// A matrix of activations, as the copy engine of Hopper is told of it: kernels/mbarrier.cuh.
@@ -18,6 +19,11 @@ pub struct Arguments {
 impl Arguments {
     pub fn region(self, region: &Region) -> Arguments {
         self.address(region.address())
+    }
+
+    /// Where rows lie, and the numbers from one to the next.
+    pub fn rows(self, buffer: &Buffer) -> Arguments {
+        self.region(&buffer.region).int(buffer.stride)
     }
 
     pub fn maybe(self, region: Option<&Region>) -> Arguments {

@@ -28,10 +28,10 @@ impl Seen<'_> {
             .region(self.queries)
             .address(keys)
             .address(values)
-            .address(self.step.positions)
-            .address(self.step.sequences)
-            .address(self.step.tables)
-            .int(self.step.table_stride)
+            .address(self.step.at.positions)
+            .address(self.step.at.sequences)
+            .address(self.step.at.tables)
+            .int(self.step.at.table_stride)
             .int(self.shape.heads)
             .int(self.layer.pages.kv_heads)
             .int(self.layer.pages.head_dim)
@@ -44,7 +44,7 @@ impl Seen<'_> {
 
     /// Of texts whose rows see ahead; else null.
     fn lengths(&self) -> u64 {
-        if self.shape.both_ways { self.step.lengths } else { 0 }
+        if self.shape.both_ways { self.step.at.lengths } else { 0 }
     }
 }
 
@@ -91,8 +91,7 @@ impl Cuda {
             .address(step.partial_sums)
             .address(step.partial_stats)
             .address(step.tickets)
-            .region(&out.region)
-            .int(out.stride);
+            .rows(out);
         let grid = [step.decoding, pages.kv_heads, slots];
         self.stream.launch(Launch::new(function, grid, 128), arguments);
     }
@@ -109,9 +108,8 @@ impl Cuda {
         let attend = Launch::new(function, [step.blocks, pages.kv_heads, parts], 128);
         let arguments = seen
             .scores(seen.arguments())
-            .address(step.block_list)
-            .region(&out.region)
-            .int(out.stride)
+            .address(step.at.block_list)
+            .rows(out)
             .address(seen.lengths());
         self.stream.launch(attend, arguments);
     }
@@ -120,11 +118,8 @@ impl Cuda {
     fn attend_in_f32(&self, seen: Seen<'_>, out: &Buffer) {
         let Seen { shape, step, layer, .. } = seen;
         let attend = Launch::new(self.kernels.attend_f32, [step.rows, shape.heads, 1], 128);
-        let arguments = seen
-            .scores(seen.arguments().int(layer.pages.dim()))
-            .region(&out.region)
-            .int(out.stride)
-            .address(seen.lengths());
+        let arguments =
+            seen.scores(seen.arguments().int(layer.pages.dim())).rows(out).address(seen.lengths());
         self.stream.launch(attend, arguments);
     }
 }

@@ -7,7 +7,6 @@ use rayon::prelude::*;
 use super::arguments::Arguments;
 use super::attention::Seen;
 use super::delta_rule::States;
-use super::driver::Function;
 use super::kernels::Epilogue;
 use super::launch::Launch;
 use super::matrix::Matrix;
@@ -25,10 +24,6 @@ use crate::{
     LayerPages, LayerStates, Machine, Numbers, OpsError, PageShape, Precision, Rotation, Rows,
     StateShape, StepLimits, StoredType,
 };
-
-pub(super) fn row_by_row(function: Function, rows: usize) -> Launch {
-    Launch::new(function, [rows, 1, 1], 256)
-}
 
 impl Backend for Cuda {
     type Buffer = Buffer;
@@ -157,10 +152,10 @@ impl Backend for Cuda {
 
     fn embed(&self, table: &Matrix, step: Step, scale: f32, out: &mut Buffer) {
         out.set_shape(step.rows, table.inputs);
-        let launch = row_by_row(self.kernels.embed[table.format as usize], step.rows);
+        let launch = Launch::by_row(self.kernels.embed[table.format as usize], step.rows);
         let arguments = table
             .arguments()
-            .address(step.tokens)
+            .address(step.at.tokens)
             .float(scale)
             .int(table.inputs)
             .int(table.k_tiles())
@@ -169,16 +164,7 @@ impl Backend for Cuda {
     }
 
     fn rms_norm(&self, x: &Buffer, weight: &Vector, epsilon: f32, out: &mut Buffer) {
-        out.set_rows(x.rows);
-        let arguments = Arguments::default()
-            .address(x.address())
-            .region(&weight.0)
-            .float(epsilon)
-            .int(x.width)
-            .region(&out.region)
-            .int(out.stride);
-        let launch = row_by_row(self.kernels.rms_norm, x.rows);
-        self.stream.launch(launch, arguments);
+        self.norm(x, (0, x.rows), (weight, epsilon), out);
     }
 
     fn add_norm(
@@ -200,24 +186,25 @@ impl Backend for Cuda {
             .float(epsilon)
             .float(scale)
             .int(residual.width)
-            .region(&normed.region)
-            .int(normed.stride);
-        let launch = row_by_row(self.kernels.add_norm, residual.rows);
+            .rows(normed);
+        let launch = Launch::by_row(self.kernels.add_norm, residual.rows);
         self.stream.launch(launch, arguments);
     }
 
+    fn keep_logit_rows<const N: usize>(&self, step: Step, buffers: [&mut Buffer; N]) {
+        if let Some(few) = step.few() {
+            buffers.into_iter().for_each(|buffer| self.keep(buffer, few));
+        }
+    }
+
+    fn of_logit_rows(&self, step: Step, body: impl FnOnce(Step)) {
+        body(step.few().unwrap_or(step));
+    }
+
     fn gather_norm(&self, x: &Buffer, step: Step, weight: &Vector, epsilon: f32, out: &mut Buffer) {
-        out.set_rows(step.logit_rows);
-        let arguments = Arguments::default()
-            .address(x.address())
-            .address(step.indices)
-            .region(&weight.0)
-            .float(epsilon)
-            .int(x.width)
-            .region(&out.region)
-            .int(out.stride);
-        let launch = row_by_row(self.kernels.gather_norm, step.logit_rows);
-        self.stream.launch(launch, arguments);
+        let is_gathered = step.gives_few && x.rows == step.logit_rows;
+        let indices = if is_gathered { 0 } else { step.at.indices };
+        self.norm(x, (indices, step.logit_rows), (weight, epsilon), out);
     }
 
     fn matmul(&self, x: &Buffer, weights: &Matrix, out: &mut Buffer) {
@@ -285,11 +272,10 @@ impl Backend for Cuda {
         &self,
         gate: &Buffer,
         activation: Activation,
-        by: &Buffer,
-        first: usize,
+        by: (&Buffer, usize),
         out: &mut Buffer,
     ) {
-        self.gate_columns(gate, activation, (by, first), out);
+        self.gate_columns(gate, activation, by, out);
     }
 
     fn cap(&self, x: &mut Buffer, cap: f32) {

@@ -1,7 +1,6 @@
 //! The gated delta rule on the GPU, and the states of sequences, as on the CPU (`crates/ops/src/cpu/delta_rule.rs`).
 
 use super::arguments::Arguments;
-use super::backend::row_by_row;
 use super::launch::Launch;
 use super::region::Region;
 use super::stage::Step;
@@ -68,20 +67,20 @@ impl Cuda {
         let place = 4 * layer * states.slots * shape.state();
         let shaped = |arguments| shaped(arguments, shape);
         let of_runs = |arguments: Arguments| {
-            let rows = arguments.address(step.runs).address(step.positions);
+            let rows = arguments.address(step.at.runs).address(step.at.positions);
             shaped(rows.address(states.region.address() + place as u64))
         };
         let read = || Arguments::default().region(&projected.region);
         let kernels = &self.kernels;
         self.activate(projected, &weights.rates, &weights.step_biases, shape);
-        let grid = [step.run_count, shape.channels().div_ceil(THREADS), 1];
+        let grid = [step.runs, shape.channels().div_ceil(THREADS), 1];
         let convolved = of_runs(read().region(&weights.convolution.0));
         self.stream.launch(Launch::new(kernels.delta_convolve, grid, THREADS), convolved);
-        let grid = [step.run_count, value_heads, value_dim.div_ceil(COLUMNS)];
+        let grid = [step.runs, value_heads, value_dim.div_ceil(COLUMNS)];
         self.stream.launch(Launch::new(kernels.delta_rule, grid, RULE_THREADS), of_runs(read()));
         let normed = read().region(&weights.norm.0).float(weights.epsilon);
-        let normed = shaped(normed.region(&out.region).int(out.stride));
-        self.stream.launch(row_by_row(kernels.delta_norm.to(out), step.rows), normed);
+        let normed = shaped(normed.rows(out));
+        self.stream.launch(Launch::by_row(kernels.delta_norm.to(out), step.rows), normed);
     }
 
     /// Makes of strengths and steps what they do.
@@ -94,15 +93,11 @@ impl Cuda {
     ) {
         let arguments = Arguments::default().region(&projected.region);
         let arguments = shaped(arguments.region(&rates.0).region(&biases.0), shape);
-        self.stream.launch(row_by_row(self.kernels.delta_activate, projected.rows), arguments);
+        self.stream.launch(Launch::by_row(self.kernels.delta_activate, projected.rows), arguments);
     }
 
     pub(super) fn gate(&self, x: &Buffer, gates: &Buffer) {
-        let arguments = Arguments::default()
-            .region(&x.region)
-            .int(x.stride)
-            .region(&gates.region)
-            .int(gates.width);
-        self.stream.launch(row_by_row(self.kernels.gate_heads.to(x), x.rows), arguments);
+        let arguments = Arguments::default().rows(x).region(&gates.region).int(gates.width);
+        self.stream.launch(Launch::by_row(self.kernels.gate_heads.to(x), x.rows), arguments);
     }
 }

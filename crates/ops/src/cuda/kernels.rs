@@ -70,12 +70,12 @@ pub struct Kernels {
     pub embed: [Function; 4],
     pub rms_norm: Function,
     pub add_norm: Function,
-    pub gather_norm: Function,
     pub rotate_and_store: Kinds,
     /// Of heads of more than 256 numbers.
     pub rotate_widest: Function,
     pub narrow: Function,
     pub gate_columns: Function,
+    pub keep_rows: Function,
     pub cap: Function,
     pub layer_norm: Kinds,
     pub gelu: Kinds,
@@ -107,7 +107,7 @@ pub struct Kernels {
     /// Clusters of four CTAs that run at once where each fills a multiprocessor; `None` where there are none.
     pub clusters_of_four: Option<usize>,
     /// Rows that are drawn at once by clusters of 8, 4 and 2 CTAs.
-    pub drawn_at_once: [usize; 3],
+    drawn_at_once: [usize; 3],
     pub score: Function,
 }
 
@@ -150,11 +150,11 @@ impl Kernels {
             embed: try_map(["embed_bf16", "embed_q8_0", "embed_q4_k", "embed_f32"], plain)?,
             rms_norm: plain("rms_norm")?,
             add_norm: plain("add_norm")?,
-            gather_norm: plain("gather_norm")?,
             rotate_and_store: kinds("rotate_and_store", "rotate_and_store_f32")?,
             rotate_widest: plain("rotate_and_store_512")?,
             narrow: plain("narrow")?,
             gate_columns: plain("gate_columns")?,
+            keep_rows: plain("keep_rows")?,
             cap: plain("cap")?,
             layer_norm: kinds("layer_norm_bf16", "layer_norm_f32")?,
             gelu: kinds("gelu_bf16", "gelu_f32")?,
@@ -210,6 +210,19 @@ impl Kernels {
             }
         }
         Ok(kernels)
+    }
+
+    /// The launch over rows of logits: so many CTAs share a row as leave all rows' clusters room at once.
+    pub fn by_clusters(
+        &self,
+        (function, shared_bytes): (Function, usize),
+        rows: usize,
+        stream: &Stream,
+    ) -> Launch {
+        let mut known = DRAW_CLUSTERS.into_iter().zip(self.drawn_at_once);
+        let cluster = known.find(|(_, most)| rows <= *most).map_or(1, |(ctas, _)| ctas);
+        let launch = Launch::new(function, [rows * cluster, 1, 1], stream.drawing_threads());
+        Launch { cluster, shared_bytes, early: false, ..launch }
     }
 
     pub fn matmul_f32(&self, size: Product) -> Launch {
@@ -339,7 +352,7 @@ fn warpgroup_shared_bytes(rows: usize) -> usize {
 }
 
 /// CTAs of a cluster that draws a row, where so many have room.
-pub const DRAW_CLUSTERS: [usize; 3] = [8, 4, 2];
+const DRAW_CLUSTERS: [usize; 3] = [8, 4, 2];
 /// See kernels/sampler.cu.
 pub const DRAW_SHARED_BYTES: usize = 51_200;
 /// See kernels/score.cu.

@@ -20,4 +20,9 @@ impl Launch {
     pub fn new(function: Function, grid: [usize; 3], threads: usize) -> Launch {
         Launch { function, grid, threads, cluster: 1, shared_bytes: 0, early: true }
     }
+
+    /// A CTA of 256 threads a row.
+    pub fn by_row(function: Function, rows: usize) -> Launch {
+        Launch::new(function, [rows, 1, 1], 256)
+    }
 }

@@ -98,8 +98,7 @@ impl Cuda {
             // Of a group's sixteen outputs eight are gates, where there are any.
             let out_bytes = group * if out.is_wide { 4 * OUTPUTS } else { OUTPUTS };
             let arguments = weights_from(weights, group)
-                .region(&x.region)
-                .int(x.stride)
+                .rows(x)
                 .int(x.rows)
                 .int(outputs.len())
                 .int(k_tiles)

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use super::arguments::Arguments;
 use super::driver::Pinned;
-use super::kernels::{DRAW_CLUSTERS, DRAW_SHARED_BYTES};
-use super::launch::Launch;
+use super::kernels::DRAW_SHARED_BYTES;
 use super::region::Region;
 use super::stage::Words;
 use super::{Buffer, Cuda};
@@ -62,14 +61,8 @@ impl Drawer {
         let (first, used) = (masks.first, masks.first + masks.count * masks.each);
         gpu.stream.upload(&self.pinned, &self.region, 4 * used);
         let masks = self.region.address() + 4 * first as u64;
-        let cluster = clustered(requests.len(), gpu.kernels.drawn_at_once);
-        let grid = [requests.len() * cluster, 1, 1];
-        let launch = Launch {
-            cluster,
-            shared_bytes: DRAW_SHARED_BYTES,
-            early: false,
-            ..Launch::new(gpu.kernels.draw, grid, gpu.stream.drawing_threads())
-        };
+        let function = (gpu.kernels.draw, DRAW_SHARED_BYTES);
+        let launch = gpu.kernels.by_clusters(function, requests.len(), &gpu.stream);
         let arguments = Arguments::default()
             .region(&logits.region)
             .int(logits.width)
@@ -88,12 +81,6 @@ impl Drawer {
         });
         Ok(drawn.collect())
     }
-}
-
-/// CTAs that share a row: the most of which all rows' clusters run at once.
-pub fn clustered(rows: usize, at_once: [usize; 3]) -> usize {
-    let fitting = DRAW_CLUSTERS.into_iter().zip(at_once).find(|(_, most)| rows <= *most);
-    fitting.map_or(1, |(ctas, _)| ctas)
 }
 
 /// The parameters of a row without a request: the likeliest token, which is not read.

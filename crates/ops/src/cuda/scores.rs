@@ -3,9 +3,7 @@
 use super::arguments::Arguments;
 use super::driver::{Pinned, Stream};
 use super::kernels::SCORE_SHARED_BYTES;
-use super::launch::Launch;
 use super::region::Region;
-use super::sampler::clustered;
 use super::stage::Words;
 use super::{Buffer, Cuda};
 use crate::OpsError;
@@ -96,15 +94,8 @@ impl Scorer {
         let bytes = keys_at + 8 * place;
         let found = Room::of(self.found.take(), stream, bytes)?;
         let found = self.found.insert(found);
-        let cluster = clustered(scored.len(), gpu.kernels.drawn_at_once);
-        let launch = Launch {
-            function: gpu.kernels.score,
-            grid: [scored.len() * cluster, 1, 1],
-            threads: stream.drawing_threads(),
-            cluster,
-            shared_bytes: SCORE_SHARED_BYTES,
-            early: false,
-        };
+        let function = (gpu.kernels.score, SCORE_SHARED_BYTES);
+        let launch = gpu.kernels.by_clusters(function, scored.len(), stream);
         let arguments = Arguments::default()
             .region(&logits.region)
             .int(vocabulary)

@@ -32,45 +32,49 @@ pub struct Stage {
     pub(super) scorer: Scorer,
 }
 
-/// A step's words from the start of the region: first the tokens, then what is named here. Where they lie follows from the form of a
-/// decoding step, so that its graph finds them.
+/// Addresses of a step's words. They follow from the form of a decoding step, so that its graph finds them.
 #[derive(Clone, Copy, Debug)]
-struct Layout {
-    positions: usize,
-    sequences: usize,
-    /// Of logit rows.
-    indices: usize,
-    block_list: usize,
-    /// Of texts, each row's.
-    segments: usize,
-    lengths: usize,
-    run_list: usize,
-    tables: usize,
+pub struct Places {
+    pub tokens: u64,
+    pub positions: u64,
+    pub sequences: u64,
+    /// Of logit rows, and then their positions and sequences.
+    pub indices: u64,
+    pub block_list: u64,
+    /// Of texts: each row's segment, and its text's length.
+    pub segments: u64,
+    pub lengths: u64,
+    /// Of sequences with states: first row, end, where drafts begin, slot. A decoding step has as many as rows, some of no rows.
+    pub runs: u64,
+    pub tables: u64,
     /// Words of a table.
-    stride: usize,
+    pub table_stride: usize,
 }
 
-impl Layout {
-    fn of([rows, logit_rows, blocks, texts, runs]: [usize; 5], stride: usize) -> Layout {
+impl Places {
+    fn of(first: u64, counts: [usize; 5], table_stride: usize) -> Places {
+        let [rows, logit_rows, blocks, texts, runs] = counts;
+        let at = |word: usize| first + 4 * word as u64;
         // Pairs of words are read at once.
-        let block_list = (3 * rows + logit_rows).next_multiple_of(2);
+        let block_list = (3 * (rows + logit_rows)).next_multiple_of(2);
         let segments = block_list + 2 * blocks;
-        let (lengths, run_list) = (segments + texts, segments + 2 * texts);
-        Layout {
-            positions: rows,
-            sequences: 2 * rows,
-            indices: 3 * rows,
-            block_list,
-            segments,
-            lengths,
-            run_list,
-            tables: run_list + 4 * runs,
-            stride,
+        let run_list = segments + 2 * texts;
+        Places {
+            tokens: first,
+            positions: at(rows),
+            sequences: at(2 * rows),
+            indices: at(3 * rows),
+            block_list: at(block_list),
+            segments: at(segments),
+            lengths: at(segments + texts),
+            runs: at(run_list),
+            tables: at(run_list + 4 * runs),
+            table_stride,
         }
     }
 
-    fn words(self, tables: usize) -> usize {
-        self.tables + tables * self.stride
+    fn bytes(self, tables: usize) -> usize {
+        (self.tables - self.tokens) as usize + 4 * tables * self.table_stride
     }
 }
 
@@ -101,25 +105,31 @@ pub struct Step {
     /// Chunks of keys that any of these sees; a power of two.
     pub chunk_slots: usize,
     pub blocks: usize,
-    pub table_stride: usize,
-    pub tokens: u64,
-    pub positions: u64,
-    pub sequences: u64,
-    pub indices: u64,
-    pub block_list: u64,
-    /// Of texts: each row's segment, and its text's length.
-    pub segments: u64,
-    pub lengths: u64,
-    /// Of sequences with states: first row, end, where drafts begin, slot. A decoding step has as many as rows, some of no rows.
-    pub runs: u64,
-    pub run_count: usize,
-    pub tables: u64,
+    pub runs: usize,
+    pub at: Places,
     pub partial_sums: u64,
     pub partial_stats: u64,
     pub tickets: u64,
+    /// Whether rows that give logits may go on alone; see [`Step::few`].
+    pub gives_few: bool,
 }
 
 impl Step {
+    /// The step of the rows that give logits, where those may go on alone: all attend chunk by chunk.
+    pub fn few(self) -> Option<Step> {
+        let positions = self.at.indices + 4 * self.logit_rows as u64;
+        let sequences = positions + 4 * self.logit_rows as u64;
+        self.gives_few.then(|| Step {
+            rows: self.logit_rows,
+            decoding: self.logit_rows,
+            chunk_slots: self.at.table_stride * PAGE / CHUNK,
+            blocks: 0,
+            at: Places { positions, sequences, ..self.at },
+            gives_few: false,
+            ..self
+        })
+    }
+
     /// Chunks that a row sees of a layer with this window, at most.
     pub fn chunk_slots(&self, shape: AttentionShape) -> usize {
         let seen = shape.window.map_or(usize::MAX, |window| window.div_ceil(CHUNK) + 1);
@@ -147,8 +157,8 @@ impl Stage {
         let stream: &Stream = &gpu.stream;
         let stride = chunk_slots(positions) * CHUNK / PAGE;
         let most = bucket(rows);
-        let largest = Layout::of([most, bucket(logit_rows), rows, rows, most], stride);
-        let bytes = 4 * largest.words(logit_rows.max(1));
+        let largest = Places::of(0, [most, bucket(logit_rows), rows, rows, most], stride);
+        let bytes = largest.bytes(logit_rows.max(1));
         let [sums, stats, tickets] = partial_bytes(shape, heads, limits);
         Ok(Stage {
             limits,
@@ -212,63 +222,59 @@ impl Stage {
         };
         let seen = rows.positions[..decoding.min(rows.len())].iter().max();
         let slots = chunk_slots(seen.map_or(0, |last| *last as usize + 1));
-        let stride = match is_decode {
-            true => slots * CHUNK / PAGE,
-            false => (slots * CHUNK / PAGE).max(last / PAGE + 1),
-        };
+        let stride = chunk_slots(last + 1) * CHUNK / PAGE;
+        // Of a decoding step there are graphs, and products read as many weights for one row as for all.
+        let may_part = !is_decode && logit_rows.len() <= decode_rows(self.limits);
+        let few = rows.few(logit_rows).filter(|_| may_part);
         let mut runs = runs(&rows);
         if is_decode && !runs.is_empty() {
             runs.resize(padded, [0; 4]);
         }
         let counts = [padded, padded_logits, blocks.len(), rows.segments.len(), runs.len()];
-        let layout = Layout::of(counts, stride);
+        let at = Places::of(self.region.address(), counts, stride);
         self.pinned.await_upload();
         let mut words = Words(self.pinned.bytes_mut());
+        let mut put = |place: u64, numbers: &[u32]| {
+            words.put((place - at.tokens) as usize / 4, numbers);
+        };
         let pad = |numbers: &[u32], filler: u32| -> Vec<u32> {
             let fillers = std::iter::repeat_n(filler, padded - numbers.len());
             numbers.iter().copied().chain(fillers).collect()
         };
-        words.put(0, &pad(rows.tokens, 0));
-        words.put(layout.positions, &pad(rows.positions, NOTHING));
-        words.put(layout.sequences, &pad(rows.sequences, 0));
+        put(at.tokens, &pad(rows.tokens, 0));
+        put(at.positions, &pad(rows.positions, NOTHING));
+        put(at.sequences, &pad(rows.sequences, 0));
         let mut indices: Vec<u32> = logit_rows.iter().map(|row| *row as u32).collect();
         indices.resize(padded_logits, NOTHING);
-        words.put(layout.indices, &indices);
-        words.put(layout.block_list, blocks.as_flattened());
+        put(at.indices, &indices);
+        if let Some([_, positions, sequences]) = &few {
+            put(at.indices + 4 * padded_logits as u64, &[&positions[..], sequences].concat());
+        }
+        put(at.block_list, blocks.as_flattened());
         if !rows.segments.is_empty() {
-            words.put(layout.segments, rows.segments);
+            put(at.segments, rows.segments);
             let lengths = rows.lengths();
             let of_rows = rows.sequences.iter().map(|text| lengths[*text as usize] as u32);
-            words.put(layout.lengths, &of_rows.collect::<Vec<_>>());
+            put(at.lengths, &of_rows.collect::<Vec<_>>());
         }
-        words.put(layout.run_list, runs.as_flattened());
+        put(at.runs, runs.as_flattened());
         for (index, table) in rows.tables.iter().enumerate() {
             // Pages beyond the step's last position may be held already, and are not read.
-            let read = &table[..table.len().min(stride)];
-            words.put(layout.tables + index * stride, read);
+            put(at.tables + 4 * (index * stride) as u64, &table[..table.len().min(stride)]);
         }
-        stream.upload(&self.pinned, &self.region, 4 * layout.words(rows.tables.len()));
-        let at = |word: usize| self.region.address() + 4 * word as u64;
+        stream.upload(&self.pinned, &self.region, at.bytes(rows.tables.len()));
         Step {
             rows: padded,
             logit_rows: padded_logits,
             decoding,
             chunk_slots: slots,
             blocks: blocks.len(),
-            table_stride: stride,
-            tokens: at(0),
-            positions: at(layout.positions),
-            sequences: at(layout.sequences),
-            indices: at(layout.indices),
-            block_list: at(layout.block_list),
-            segments: at(layout.segments),
-            lengths: at(layout.lengths),
-            runs: at(layout.run_list),
-            run_count: runs.len(),
-            tables: at(layout.tables),
+            runs: runs.len(),
+            at,
             partial_sums: self.partial_sums.address(),
             partial_stats: self.partial_stats.address(),
             tickets: self.tickets.address(),
+            gives_few: few.is_some(),
         }
     }
 
@@ -295,7 +301,7 @@ impl Stage {
     }
 }
 
-/// The rows of each sequence where these have states; see [`Step::runs`].
+/// The rows of each sequence where these have states; see [`Places::runs`].
 fn runs(rows: &Rows<'_>) -> Vec<[u32; 4]> {
     if rows.states.is_empty() {
         return Vec::new();

@@ -1,8 +1,8 @@
 //! Encoders on the GPU, and products in f32, which theirs are where their weights are kept so.
 
 use super::arguments::Arguments;
-use super::backend::row_by_row;
 use super::kernels::Product;
+use super::launch::Launch;
 use super::stage::Step;
 use super::{Buffer, Cuda, Matrix, Vector};
 use crate::{Backend, Biased, EncoderBackend, LayerNorm, OpsError, Precision, TextTables};
@@ -20,14 +20,12 @@ impl Cuda {
         debug_assert!(x.width == weights.inputs && x.is_wide && out.is_wide);
         let arguments = Arguments::default()
             .region(&weights.values)
-            .region(&x.region)
-            .int(x.stride)
+            .rows(x)
             .int(x.rows)
             .int(weights.outputs)
             .int(weights.inputs)
             .int(32 * weights.k_tiles())
-            .region(&out.region)
-            .int(out.stride);
+            .rows(out);
         self.stream.launch(self.kernels.matmul_f32(size), arguments);
     }
 }
@@ -36,13 +34,13 @@ impl EncoderBackend for Cuda {
     fn embed_text(&self, tables: &TextTables<Cuda>, step: Step, out: &mut Buffer) {
         self.embed(&tables.words, step, 1.0, out);
         let arguments = Arguments::default()
-            .address(step.positions)
-            .address(step.segments)
+            .address(step.at.positions)
+            .address(step.at.segments)
             .region(&tables.positions.0)
             .region(&tables.segments.0)
             .int(out.width)
             .region(&out.region);
-        self.stream.launch(row_by_row(self.kernels.add_places, step.rows), arguments);
+        self.stream.launch(Launch::by_row(self.kernels.add_places, step.rows), arguments);
     }
 
     fn layer_norm(
@@ -61,14 +59,13 @@ impl EncoderBackend for Cuda {
             .region(&norm.bias.0)
             .float(norm.epsilon)
             .int(x.width)
-            .region(&normed.region)
-            .int(normed.stride);
-        self.stream.launch(row_by_row(self.kernels.layer_norm.to(normed), x.rows), arguments);
+            .rows(normed);
+        self.stream.launch(Launch::by_row(self.kernels.layer_norm.to(normed), x.rows), arguments);
     }
 
     fn add_bias(&self, x: &mut Buffer, bias: &Vector) {
         let arguments = Arguments::default().region(&x.region).region(&bias.0).int(x.width);
-        self.stream.launch(row_by_row(self.kernels.add_bias, x.rows), arguments);
+        self.stream.launch(Launch::by_row(self.kernels.add_bias, x.rows), arguments);
     }
 
     fn gelu(&self, Biased { products, bias }: Biased<'_, Cuda>, out: &mut Buffer) {
@@ -77,8 +74,7 @@ impl EncoderBackend for Cuda {
             .region(&products.region)
             .region(&bias.0)
             .int(products.width)
-            .region(&out.region)
-            .int(out.stride);
-        self.stream.launch(row_by_row(self.kernels.gelu.to(out), products.rows), arguments);
+            .rows(out);
+        self.stream.launch(Launch::by_row(self.kernels.gelu.to(out), products.rows), arguments);
     }
 }

@@ -186,13 +186,12 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     fn narrow<'a>(&self, x: &'a Self::Buffer, _room: &'a mut Self::Buffer) -> &'a Self::Buffer {
         x
     }
-    /// `out = activation(gate) · by`, of those columns of `by` that begin at `first`.
+    /// `out = activation(gate) · by`, of those columns of `by` that begin at its number.
     fn gate_by(
         &self,
         gate: &Self::Buffer,
         activation: Activation,
-        by: &Self::Buffer,
-        first: usize,
+        by: (&Self::Buffer, usize),
         out: &mut Self::Buffer,
     );
     /// `x = cap · tanh(x / cap)`.

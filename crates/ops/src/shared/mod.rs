@@ -149,6 +149,13 @@ impl Rows<'_> {
         self.tokens.is_empty()
     }
 
+    /// Tokens, positions and sequences of the rows that give logits, where those are not all, each once and in order.
+    pub fn few(&self, logit_rows: &[usize]) -> Option<[Vec<u32>; 3]> {
+        let are_few = logit_rows.len() != self.len() && logit_rows.is_sorted_by(|a, b| a < b);
+        let all = [self.tokens, self.positions, self.sequences];
+        are_few.then(|| all.map(|of_all| logit_rows.iter().map(|row| of_all[*row]).collect()))
+    }
+
     /// Of each sequence: the position after its last row here.
     pub fn lengths(&self) -> Vec<usize> {
         let mut lengths = vec![0; self.tables.len()];

@@ -247,7 +247,8 @@ mod tests {
                 for activation in [Activation::Silu, Activation::GeluTanh] {
                     cpu.run(|| {
                         cpu.matmul(&x, &matrix, &mut products);
-                        cpu.gate(&products, activation, &mut expected);
+                        let up = (&products, width..2 * width);
+                        cpu.gate_columns(&products, activation, up, &mut expected);
                         cpu.matmul_gated(&x, &matrix, activation, &mut products, &mut gated);
                     });
                     assert_eq!(gated.width, width);

@@ -3,8 +3,8 @@
 use super::sequences::Sequences;
 use super::{Cuda, Host};
 use super::{
-    KEPT, Numbers, SMALL_PAGES, attention, delta_rule, gpu, gpu_in_f32, is_slow, limits, matmul,
-    norm, sampler, text,
+    KEPT, Numbers, SMALL_PAGES, attention, delta_rule, elements, gpu, gpu_in_f32, is_slow, limits,
+    matmul, norm, sampler, text,
 };
 use crate::Backend;
 
@@ -108,6 +108,7 @@ fn norms_and_draws_do_not_depend_on_the_order_of_threads() {
             norm::add_norm(&gpu, width, (true, true))
         });
     }
+    assert_same(&gpu, "rows that go on", || elements::kept(&gpu, 200, &[0, 7, 8, 9, 199]));
     let vocabulary = 5000;
     let requests = sampler::requests(vocabulary, 0..40);
     let numbers: Vec<f32> = (0..40).flat_map(|row| sampler::logits(vocabulary, row)).collect();
