@@ -183,8 +183,7 @@ fn tensors(gguf: &Gguf, config: &Config) -> Result<Vec<(String, String)>, Failur
         gguf.expect(&source, &shape)?;
         tensors.push((format!("{name}.weight"), source));
     }
-    let family = config.family.name();
-    let problem = |name| format!("tensor `{name}` is not part of a {family} model");
+    let problem = |name| format!("tensor `{name}` is not part of a {} model", config.family.name());
     unknown.first().map_or(Ok(tensors), |name| Err(gguf.refused(problem(name))))
 }
 
@@ -207,7 +206,8 @@ fn write_weights(gguf: &Gguf, config: &Config, building: &Path) -> Result<(), Fa
         }
         safetensors::save(&kept, building.join(file)).map_err(std::io::Error::other)?;
     }
-    Ok(outside::write_public(building.join(INDEX), json!({"weight_map": places}).to_string())?)
+    let index = json!({"metadata": {}, "weight_map": places}).to_string();
+    Ok(outside::write_public(building.join(INDEX), index)?)
 }
 
 /// Without what llama.cpp's converter did: it adds 1 to Gemma's norms, and puts the two halves of the rows of each head of Llama's queries
