@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
 
-use super::kept::{Kept, LONGEST};
+use super::kept::{Kept, LONGEST, store_key};
 use crate::console;
 use crate::diagnosis::Failure;
 use crate::outside;
+use crate::record::CallLine;
 
 /// Calls in a directory, where there is one, and those that this process has learnt of. It may be used by many threads, and the directory by
 /// many processes.
@@ -34,14 +35,13 @@ impl Store {
         Ok(Store { directory: Some(directory.to_owned()), ..Store::default() })
     }
 
-    /// Learns of a call that was made, for as long as this process runs.
-    pub fn learn(&self, key: String, kept: Kept) {
-        self.known.write().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(kept);
-    }
-
-    /// Forgets what it has learnt.
-    pub fn forget(&self) {
-        self.known.write().unwrap_or_else(PoisonError::into_inner).clear();
+    /// Learns of a call that was made, for as long as this process runs; of a member elsewhere, whose text no request fixes, it learns
+    /// nothing.
+    pub fn learn(&self, call: &CallLine) {
+        if !call.request.is_empty() {
+            let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+            known.entry(store_key(&call.request, None)).or_insert_with(|| call.into());
+        }
     }
 
     /// Makes a directory for a store, unless it is there, before anything is begun that would need it; others may be making it at the same
@@ -165,14 +165,17 @@ mod tests {
     }
 
     #[test]
-    fn what_a_store_learns_it_knows_until_it_forgets_and_no_directory_has_it() {
+    fn what_a_store_learns_it_knows_and_no_directory_has_it() {
         let scratch = tempfile::tempdir().unwrap();
+        let said = |request: &str, text: &str| CallLine {
+            request: request.to_owned(),
+            text: text.to_owned(),
+            ..CallLine::default()
+        };
         for store in [Store::default(), Store::open(scratch.path()).unwrap()] {
-            store.learn(key("a"), kept("A"));
-            store.learn(key("a"), kept("B"));
-            assert_eq!((store.get(&key("a")), store.taken()), (Some(kept("A")), 0));
-            store.forget();
-            assert_eq!(store.get(&key("a")), None);
+            [said("a", "A"), said("a", "B"), said("", "C")].iter().for_each(|one| store.learn(one));
+            let texts = ["a", ""].map(|name| store.get(&key(name)).map(|kept| kept.text));
+            assert_eq!((texts, store.taken()), ([Some("A".to_owned()), None], 0));
         }
         Store::default().put(&key("a"), &kept("A"));
         assert_eq!(fs_err::read_dir(scratch.path()).unwrap().count(), 0);

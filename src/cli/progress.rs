@@ -1,13 +1,15 @@
 //! The progress of runs, by their calls: a bar on a terminal, otherwise a line a minute.
 
 use std::io::IsTerminal;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::speed;
 use crate::console;
 use crate::experiment::driver::Observer;
+use crate::panel::backbone::Backbone;
 use crate::record::{CallLine, count};
 
 /// The pause between plain lines.
@@ -23,21 +25,19 @@ pub struct Terminal {
     counted: Mutex<Counted>,
 }
 
-/// What is done and what is left. An item counts as the calls that it takes at most, also where it takes fewer.
+/// What is done and what is left of several runs. An item counts as the calls that it takes at most, also where it takes fewer.
 #[derive(Default)]
 struct Counted {
-    /// Of this run: all, and those of them that are finished and that were so before this session.
     items: u64,
     done: u64,
-    done_before: u64,
-    calls_an_item: u64,
-    /// Of this run in this session.
+    /// The calls that all items count for, those of earlier sessions' items, and those of this session's.
+    most_calls: u64,
+    earlier_calls: u64,
+    done_calls: u64,
+    /// Of this session: items, calls and their tokens.
+    answered: u64,
     calls: u64,
     tokens: u64,
-    /// When the first of several runs began, the calls of those before this one, and of those after it.
-    since: Option<Instant>,
-    before: u64,
-    after: u64,
     last_line: Option<Instant>,
 }
 
@@ -57,15 +57,13 @@ impl Terminal {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn show(&self, items: u64, calls: u64, tokens: u64) {
+    fn show(&self, count: impl FnOnce(&mut Counted)) {
         let mut counted = self.counted();
-        counted.done += items;
-        counted.calls += calls;
-        counted.tokens += tokens;
+        count(&mut counted);
         let elapsed = self.bar.elapsed().as_secs_f64();
-        let line = counted.line(counted.tokens as f64 / elapsed.max(1e-3));
+        let line = counted.line(elapsed);
         if !self.bar.is_hidden() {
-            self.bar.set_position(counted.done_before * counted.calls_an_item + counted.made());
+            self.bar.set_position(counted.earlier_calls + counted.made());
             self.bar.set_message(line);
         } else if !self.quiet && counted.last_line.is_none_or(|last| last.elapsed() >= PAUSE) {
             counted.last_line = Some(Instant::now());
@@ -75,30 +73,28 @@ impl Terminal {
 }
 
 impl Counted {
-    /// The calls of this run in this session.
+    /// The calls of this session.
     fn made(&self) -> u64 {
-        let done = (self.done - self.done_before) * self.calls_an_item;
-        self.calls.max(done).min(self.open())
+        self.calls.max(self.done_calls).min(self.open())
     }
 
-    /// The calls of this run that no earlier session made.
+    /// The calls that no earlier session made.
     fn open(&self) -> u64 {
-        self.items.saturating_sub(self.done_before) * self.calls_an_item
+        self.most_calls.saturating_sub(self.earlier_calls)
     }
 
-    fn line(&self, tokens_a_second: f64) -> String {
-        let left = self.since.and_then(|since| self.seconds_left(since.elapsed()));
+    fn line(&self, elapsed: f64) -> String {
+        let left = self.seconds_left(elapsed);
         let left = left.map_or(String::new(), |left| format!("about {} left · ", duration(left)));
         let (done, items, calls) = (self.done, self.items, count(self.calls, "call"));
+        let tokens_a_second = self.tokens as f64 / elapsed.max(1e-3);
         format!("{left}{done}/{items} items · {calls} · {tokens_a_second:.0} tokens/s")
     }
 
-    /// Over this run and those after it, at the pace so far; `None` before there is a pace, and once nothing is left.
-    fn seconds_left(&self, elapsed: Duration) -> Option<u64> {
-        let made = self.made();
-        let left = self.open() - made + self.after;
-        let pace = elapsed.as_secs_f64() / (self.before + made) as f64;
-        let seconds = (pace * left as f64).ceil();
+    /// At the pace so far; `None` before there is a pace, and once nothing is left.
+    fn seconds_left(&self, elapsed: f64) -> Option<u64> {
+        let pace = elapsed / self.made() as f64;
+        let seconds = (pace * (self.open() - self.made()) as f64).ceil();
         (pace.is_finite() && seconds > 0.0).then_some(seconds as u64)
     }
 }
@@ -113,36 +109,47 @@ pub fn duration(seconds: u64) -> String {
 }
 
 impl Observer for Terminal {
-    fn began(&self, items: u64, done: u64, calls_an_item: u64) {
-        let mut counted = self.counted();
-        counted.since.get_or_insert_with(Instant::now);
-        counted.last_line = Some(Instant::now());
-        (counted.items, counted.done, counted.done_before) = (items, done, done);
-        (counted.calls_an_item, counted.calls, counted.tokens) = (calls_an_item, 0, 0);
+    fn began(&self, items: u64, calls: u64) {
+        let last_line = Some(Instant::now());
+        *self.counted() = Counted { items, most_calls: calls, last_line, ..Counted::default() };
         self.bar.reset();
-        self.bar.set_length(items * calls_an_item);
+        self.bar.set_length(calls);
         // A first call may take minutes.
         if !self.bar.is_hidden() {
             self.bar.enable_steady_tick(TICK);
         }
     }
 
-    fn after(&self, calls: u64) {
-        self.counted().after = calls;
+    fn resumed(&self, items: u64, calls: u64) {
+        let mut counted = self.counted();
+        counted.done += items;
+        counted.earlier_calls += calls;
     }
 
     fn call(&self, call: &CallLine) {
-        self.show(0, 1, call.usage.completion_tokens as u64);
+        self.show(|counted| {
+            counted.calls += 1;
+            counted.tokens += call.usage.completion_tokens as u64;
+        });
     }
 
-    fn item(&self) {
-        self.show(1, 0, 0);
+    fn item(&self, calls: u64) {
+        self.show(|counted| {
+            counted.done += 1;
+            counted.answered += 1;
+            counted.done_calls += calls;
+        });
     }
 
     fn ended(&self) {
-        let mut counted = self.counted();
-        counted.before += counted.made();
         self.bar.finish_and_clear();
+    }
+
+    fn complete(&self, engines: &[Arc<Backbone>]) {
+        if !self.quiet {
+            let items = self.counted().answered;
+            speed::tell(engines, items, self.bar.elapsed());
+        }
     }
 
     fn say(&self, line: &str) {
@@ -157,19 +164,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_left_is_of_this_run_and_those_after_it_at_the_pace_of_all_so_far() {
-        let left = |done, calls, before, after| {
-            let (items, done_before, calls_an_item) = (12, 2, 4);
-            let rest = Counted::default();
-            Counted { items, done, done_before, calls_an_item, calls, before, after, ..rest }
+    fn the_time_left_is_that_of_all_runs_at_the_pace_of_this_session() {
+        let left = |done_calls, calls| {
+            let rest = Counted { items: 12, done: 2, most_calls: 148, ..Counted::default() };
+            Counted { earlier_calls: 28, done_calls, calls, ..rest }
         };
-        let seconds = |counted: Counted| counted.seconds_left(Duration::from_secs(30));
-        // 30 of 40 + 20 + 60 calls are made; then as many items as they count for, which took fewer.
-        assert_eq!(seconds(left(3, 10, 20, 60)), Some(90));
-        assert_eq!(seconds(left(7, 10, 20, 60)), Some(60));
-        assert_eq!(seconds(left(2, 0, 0, 0)), None);
-        assert_eq!(seconds(left(12, 40, 0, 0)), None);
-        assert_eq!(left(2, 1, 0, 0).line(3.2), "2/12 items · 1 call · 3 tokens/s");
+        let seconds = |counted: Counted| counted.seconds_left(30.0);
+        // 30 of 120 calls are made; then as many items as they count for, which took fewer.
+        assert_eq!(seconds(left(4, 30)), Some(90));
+        assert_eq!(seconds(left(40, 30)), Some(60));
+        assert_eq!(seconds(left(0, 0)), None);
+        assert_eq!(seconds(left(120, 90)), None);
+        assert_eq!(left(0, 1).line(0.0), "2/12 items · 1 call · 0 tokens/s");
     }
 
     #[test]

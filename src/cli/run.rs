@@ -1,7 +1,6 @@
 //! `run`: runs a system on a file of questions or notes, into a run directory.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::{Arg, Args, Command};
 
@@ -9,7 +8,7 @@ use super::forecast::Outlook;
 use super::options::{ExecutionFlags, MovedFlags};
 use super::resume::Resume;
 use super::sandboxed::Paths;
-use super::{speed, summary};
+use super::summary;
 use crate::cli::exit::{Failure, on_interrupt};
 use crate::console;
 use crate::data::Format;
@@ -168,11 +167,6 @@ pub fn go_on(
     }
     let (loaded, observer) = (models.start()?, execution.observer());
     let driver = Driver { loaded, observer, stop: on_interrupt(), folder: out.to_owned() };
-    let finished = begun.finished.items.len();
     let executed = driver.execute(run, begun, out)?;
-    if !execution.progress.quiet {
-        let items = executed.contents.outcomes().len() - finished;
-        speed::tell(&driver.loaded.backbones, items, Duration::from_millis(executed.elapsed_ms));
-    }
     summary::finish(&executed)
 }

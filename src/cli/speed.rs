@@ -1,5 +1,6 @@
 //! How fast a run was: items a minute, and of each engine how full its steps were and how much of the time it was at work.
 
+use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -7,12 +8,12 @@ use crate::console;
 use crate::engine::{EngineSnapshot, EngineStats, Work};
 use crate::panel::backbone::Backbone;
 
-/// A line on stderr for the run, and one for each engine, from its start on.
-pub fn tell(backbones: &[impl AsRef<Backbone>], items: usize, took: Duration) {
+/// A line on stderr for all runs, and one for each engine, from its start on.
+pub fn tell(engines: &[Arc<Backbone>], items: u64, took: Duration) {
     // All of it may come from a store of calls, in no time.
     let seconds = took.as_secs_f64().max(0.001);
     console::note(format!("speed: {:.1} items a minute", items as f64 * 60.0 / seconds));
-    for backbone in backbones.iter().map(AsRef::as_ref) {
+    for backbone in engines {
         if let Some(stats) = stats(backbone) {
             console::note(format!(
                 "speed: {}",

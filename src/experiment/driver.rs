@@ -1,34 +1,36 @@
-//! Executes runs: works on every unfinished item of a run, and logs into its directory.
+//! Executes runs, one after another without a pause between them: works on every item that is not finished.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use super::contents::Contents;
 use super::directory::Directory;
 use super::error::resume;
-use super::log::Log;
 use super::models::Loaded;
+use super::queued::Queued;
 use super::run::Run;
 use super::spec::Spec;
+use crate::data::Item;
 use crate::diagnosis::{Blame, Failure};
-use crate::panel::recorder::Recorder;
-use crate::record::{CallKey, CallLine, ItemKey, ItemLine, SearchKey, SearchLine, count};
-use crate::systems::in_flight::run_all;
+use crate::panel::backbone::Backbone;
+use crate::record::{CallLine, ItemLine, count};
+use crate::systems::in_flight::run_in_turn;
 
-/// Told of a run's progress; every method may be called from many threads.
+/// Told of the progress of runs; every method may be called from many threads.
 pub trait Observer: Send + Sync {
-    /// Before the first call: the items over all repetitions, those of them that an earlier session finished, and the calls that one takes
-    /// at most.
-    fn began(&self, _items: u64, _done: u64, _calls_an_item: u64) {}
-    /// The calls at most of what comes after the run that begins next.
-    fn after(&self, _calls: u64) {}
+    /// Before the first call: the items of all runs over their repetitions, and the calls that they take at most.
+    fn began(&self, _items: u64, _calls: u64) {}
+    /// Of a run that an earlier session began: the items that it finished, and the calls that they count for.
+    fn resumed(&self, _items: u64, _calls: u64) {}
     fn call(&self, _call: &CallLine) {}
-    fn item(&self) {}
-    /// The run is complete, or broke off.
+    /// An item is finished, which counts for so many calls.
+    fn item(&self, _calls: u64) {}
+    /// The runs are complete, or broke off.
     fn ended(&self) {}
+    /// They are complete, by these engines.
+    fn complete(&self, _engines: &[Arc<Backbone>]) {}
     /// What the user should know, or what runs next of several.
     fn say(&self, _line: &str) {}
 }
@@ -36,7 +38,7 @@ pub trait Observer: Send + Sync {
 /// Watches nothing.
 impl Observer for () {}
 
-/// What runs share, one after another: loaded models, the stop flag and the observer.
+/// What runs share: loaded models, the stop flag and the observer.
 pub struct Driver {
     pub loaded: Loaded,
     /// Set from outside to stop.
@@ -71,76 +73,61 @@ pub fn execute(
 }
 
 impl Driver {
-    /// Works on every item that is not finished, and reads the whole run back.
+    /// Works on every item of a run that is not finished, and reads the whole run back.
     ///
     /// # Errors
     /// What stopped the run. Items that errored are none: their lines say so.
     pub fn execute(&self, run: Run, directory: Directory, out: &Path) -> Result<Executed, Failure> {
-        for notice in &run.notices {
-            self.observer.say(&format!("note: {notice}"));
-        }
-        let total = run.items.len() as u64 * u64::from(run.plan.runs);
-        let done = directory.finished.items.len() as u64;
-        self.observer.began(total, done, run.most_calls.into());
-        let taken_before = self.loaded.calls.taken();
-        let executed = self.work(run, directory, out, (done, total));
-        self.observer.ended();
-        let taken = self.loaded.calls.taken() - taken_before;
-        if taken > 0 && executed.is_ok() {
-            let calls = count(taken, "call");
-            self.observer.say(&format!("note: {calls} came from the store of calls"));
-        }
-        executed
+        let clock = Instant::now();
+        self.execute_all(&[Queued::alone(run, out.to_owned(), directory)], |_, _| Ok(()))?;
+        let elapsed_ms = clock.elapsed().as_millis() as u64;
+        Ok(Executed { contents: Contents::read(out)?, elapsed_ms })
     }
 
-    fn work(
+    /// Works on every item of several runs that is not finished. While the last items of a run are answered, the next run begins, so that
+    /// batches stay full. An item is answered in one run at a time: the next one finds the calls that both make. A run whose logs are whole
+    /// is told to `on_end`, by its place and the milliseconds it took.
+    ///
+    /// # Errors
+    /// As [`Driver::execute`]; what `on_end` says.
+    pub fn execute_all(
         &self,
-        run: Run,
-        mut directory: Directory,
-        out: &Path,
-        (done, total): (u64, u64),
-    ) -> Result<Executed, Failure> {
-        let clock = Instant::now();
-        let finished = std::mem::take(&mut directory.finished);
-        let log = Log::start(directory)?;
-        let done = AtomicU64::new(done);
-        let recorder = LogRecorder {
-            log: log.clone(),
-            finished: finished.calls,
-            searches: finished.searches,
-            observer: self.observer.clone(),
-        };
-        let panel = run.panel(&self.loaded.models, Box::new(recorder), self.stop.clone())?;
-        let plan = &run.plan;
-        let is_open = |item: &str, run| {
-            let key = ItemKey { dataset: plan.dataset.name.clone(), run, item: item.to_owned() };
-            !finished.items.contains_key(&key)
-        };
-        // The repetitions of an item side by side: they share its prompt.
-        let items = run.items.iter();
-        let jobs = items.flat_map(|item| (1..=plan.runs).map(move |number| (item, number)));
-        let jobs = jobs.filter(|(item, number)| is_open(item.id(), *number)).collect();
-        let ended = run_all(jobs, plan.host.engine.max_in_flight, &self.stop, |(item, number)| {
-            log.item(run.answer(&panel, item, number)?)?;
-            done.fetch_add(1, Ordering::Relaxed);
-            self.observer.item();
-            Ok::<_, Failure>(())
+        queued: &[Queued],
+        on_end: impl Fn(usize, u64) -> Result<(), Failure> + Sync,
+    ) -> Result<(), Failure> {
+        let items = queued.iter().map(Queued::left).sum();
+        self.observer.began(items, queued.iter().map(|one| one.run.calls()).sum());
+        let taken_before = self.loaded.calls.taken();
+        let jobs = queued.iter().enumerate().flat_map(|(place, one)| {
+            let dataset = &*one.run.plan.dataset.name;
+            one.jobs().map(move |(item, run)| ((dataset, item.id(), run), (place, item, run)))
         });
-        let is_stopped = self.stop.load(Ordering::Relaxed);
+        let at_once = queued.iter().map(|one| one.run.plan.host.engine.max_in_flight).min();
+        let work = |(place, item, run): (usize, &Item, u32)| match queued[place]
+            .answer(self, item, run)?
+        {
+            Some(elapsed_ms) => on_end(place, elapsed_ms),
+            None => Ok(()),
+        };
+        let ended = run_in_turn(jobs.collect(), at_once.unwrap_or(1), &self.stop, work);
+        self.observer.ended();
         match ended {
-            Ok(()) if !is_stopped => {}
+            Ok(()) if !self.stop.load(Ordering::Relaxed) => {}
             Err(error) if error.blame() != Blame::Interrupted => return Err(error),
             _ => {
+                let left: u64 = queued.iter().map(Queued::left).sum();
                 let message =
-                    format!("interrupted after {} of {}", done.into_inner(), count(total, "item"));
+                    format!("interrupted after {} of {}", items - left, count(items, "item"));
                 return Err(Failure::interrupted(message, resume(&self.folder)));
             }
         }
-        log.finish()?;
-        Ok(Executed {
-            contents: Contents::read(out)?,
-            elapsed_ms: clock.elapsed().as_millis() as u64,
-        })
+        self.observer.complete(&self.loaded.backbones);
+        let taken = self.loaded.calls.taken() - taken_before;
+        if taken > 0 {
+            let calls = count(taken, "call");
+            self.observer.say(&format!("note: {calls} came from the store of calls"));
+        }
+        Ok(())
     }
 }
 
@@ -180,33 +167,4 @@ pub fn refuse_silence<'a>(items: impl IntoIterator<Item = &'a ItemLine>) -> Resu
         format!("none of {} has a result: what the models said could not be read", count(says.len(), "item")),
         Some("their replies are in calls.jsonl and on the report's page; a larger model, a higher max_tokens or, where it is off, --decoding grammar may help".to_owned()),
     ))
-}
-
-/// The recorder of a run: its log, and what an earlier attempt logged.
-struct LogRecorder {
-    pub log: Log,
-    pub finished: HashMap<CallKey, CallLine>,
-    pub searches: HashMap<SearchKey, SearchLine>,
-    /// Told of every call once it is logged.
-    pub observer: Arc<dyn Observer>,
-}
-
-impl Recorder for LogRecorder {
-    fn find(&self, key: &CallKey) -> Option<&CallLine> {
-        self.finished.get(key)
-    }
-
-    fn find_search(&self, key: &SearchKey) -> Option<&SearchLine> {
-        self.searches.get(key)
-    }
-
-    fn record_search(&self, search: &SearchLine) -> Result<(), Failure> {
-        Ok(self.log.search(search.clone())?)
-    }
-
-    fn record(&self, call: &CallLine) -> Result<(), Failure> {
-        self.log.call(call.clone())?;
-        self.observer.call(call);
-        Ok(())
-    }
 }

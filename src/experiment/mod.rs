@@ -25,6 +25,7 @@ pub mod link;
 pub mod log;
 pub mod models;
 pub mod plan;
+pub mod queued;
 pub mod replay;
 pub mod results;
 pub mod run;

@@ -27,12 +27,15 @@ pub(super) const PAGE: &str = "recipes.md";
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
     pub title: String,
+    #[serde(default)]
     pub text: String,
     /// Independent runs over the same items.
     pub runs: u32,
+    #[serde(default)]
     pub decoding: DecodingMode,
     /// The models that methods take theirs from, in the order of the systems' roles.
     pub panel: Vec<String>,
+    #[serde(default)]
     pub analyses: Vec<Analysis>,
     /// What the paper leaves open or contradicts, and what is done here; sentences for the page, or `@NAME` of one in the binary.
     #[serde(default)]

@@ -1,8 +1,8 @@
-//! Runs a recipe: every cell that has not run yet, one after another.
+//! Runs a recipe: every cell that has not run yet, one after another without a pause between them.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use itertools::Itertools;
 
@@ -10,17 +10,16 @@ use super::built_in::ids;
 use super::cells::{Cell, methods};
 use super::file::DatasetEntry;
 use super::manifest::RecipeManifest;
-use crate::calls::{Kept, store_key};
 use crate::data::subset::Subset;
 use crate::diagnosis::Failure;
 use crate::experiment::appender;
 use crate::experiment::contents::Contents;
-use crate::experiment::directory::Directory;
 use crate::experiment::driver::{Driver, Executed, Observer};
 use crate::experiment::hardware::Hardware;
 use crate::experiment::library::Shared;
-use crate::experiment::models::{Loaded, Models};
+use crate::experiment::models::Models;
 use crate::experiment::plan::{self, Plan};
+use crate::experiment::queued::Queued;
 use crate::experiment::results;
 use crate::experiment::run::Run;
 use crate::experiment::spec::{DEFAULT_SEED, Spec};
@@ -120,8 +119,8 @@ impl RecipeRun {
         }
     }
 
-    /// Executes every cell that is not finished, in order, each handed to `on_cell`; gives those that are with their runs, and what stopped the
-    /// one after them.
+    /// Executes every cell that is not finished, each handed to `on_cell` as it ends; gives those that are with their runs, in order, and
+    /// what stopped the others.
     ///
     /// # Errors
     /// A folder that holds another recipe.
@@ -130,57 +129,43 @@ impl RecipeRun {
         resolved: ResolvedRecipe<'a>,
         observer: Arc<dyn Observer>,
         stop: Arc<AtomicBool>,
-        on_cell: impl Fn(&Cell<'_>, &Executed) -> Result<(), Failure>,
+        on_cell: impl Fn(&Cell<'_>, &Executed) -> Result<(), Failure> + Sync,
     ) -> Result<(Finished<'a>, Option<Failure>), Failure> {
         let _alone = self.lock()?;
         self.manifest.begin(&self.out)?;
         let total = resolved.cells.len();
-        let mut unloaded = Some(resolved.models);
-        let mut driver = Driver {
-            loaded: Loaded::default(),
-            observer: observer.clone(),
-            stop,
-            folder: self.out.clone(),
-        };
-        let (mut dataset, mut finished) = (None, Vec::new());
-        let mut made = Vec::<(String, Kept)>::new();
-        let mut ahead: u64 = resolved.cells.iter().map(|(_, run)| run.calls()).sum();
-        for (number, (cell, run)) in (1..).zip(resolved.cells) {
-            ahead -= run.calls();
-            observer.after(ahead);
+        let (mut cells, mut finished) = (Vec::new(), Vec::new());
+        let (mut places, mut queued) = (Vec::new(), Vec::new());
+        for (place, (cell, run)) in resolved.cells.into_iter().enumerate() {
             let directory = cell.directory(&self.out);
-            if dataset.replace(cell.dataset) != Some(cell.dataset) {
-                // Cells of one dataset share their calls, and none with those of another.
-                made.clear();
-                driver.loaded.calls.forget();
-            }
-            let ran = || {
-                if let Some(contents) = finished_run(&directory, &run.plan)? {
-                    return Ok(contents);
-                }
+            finished.push(finished_run(&directory, &run.plan)?);
+            if finished[place].is_none() {
                 let (method, dataset) = (&cell.method.label, &cell.dataset.label);
-                observer.say(&format!("cell {number} of {total}: {method} on {dataset}"));
-                let begun = Directory::begin(&directory, &run.plan, &run.items)?;
-                if let Some(models) = unloaded.take() {
-                    driver.loaded = models.start()?;
-                }
-                made.drain(..).for_each(|(key, kept)| driver.loaded.calls.learn(key, kept));
-                let executed = driver.execute(run, begun, &directory)?;
-                on_cell(&cell, &executed)?;
-                Ok(executed.contents)
-            };
-            match ran() {
-                Ok(contents) => {
-                    // A call of a member elsewhere has no request that fixes its text.
-                    let local = contents.calls.records.iter();
-                    let local = local.filter(|call| !call.request.is_empty());
-                    made.extend(local.map(|call| (store_key(&call.request, None), call.into())));
-                    finished.push((cell, contents));
-                }
-                Err(stopped) => return Ok((finished, Some(stopped))),
+                let title = format!("cell {} of {total}: {method} on {dataset}", place + 1);
+                places.push(place);
+                queued.push(Queued::among(run, directory, title));
             }
+            cells.push(cell);
         }
-        Ok((finished, None))
+        let ended = Mutex::new(finished);
+        let run = || {
+            let (loaded, folder) = (resolved.models.start()?, self.out.clone());
+            for contents in lock(&ended).iter().flatten() {
+                contents.calls.records.iter().for_each(|call| loaded.calls.learn(call));
+            }
+            Driver { loaded, observer, stop, folder }.execute_all(&queued, |number, elapsed_ms| {
+                let cell = &cells[places[number]];
+                let contents = Contents::read(&cell.directory(&self.out))?;
+                let executed = Executed { contents, elapsed_ms };
+                on_cell(cell, &executed)?;
+                lock(&ended)[places[number]] = Some(executed.contents);
+                Ok(())
+            })
+        };
+        let stopped = if queued.is_empty() { None } else { run().err() };
+        let finished = ended.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let finished = cells.into_iter().zip(finished);
+        Ok((finished.filter_map(|(cell, run)| Some((cell, run?))).collect(), stopped))
     }
 
     /// Keeps other processes out of the folder until what comes back is dropped; a file system without locks forgoes the guard.
@@ -192,6 +177,10 @@ impl RecipeRun {
         appender::lock(&folder, &self.out)?;
         Ok(folder)
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The run in `directory`, where it is finished without errors and by this plan.
