@@ -97,8 +97,8 @@ decode() {
   left 30 decode && bench 60 decode qwen3 -p 0 -n 128 --batch 1,8,16,32,64,96,128 --depth 0,1024
   left 10 mixed && bench 30 mixed qwen3 -p 512 -n 0 --mixed --batch 64
 }
-questions=(--data src/data/demo.jsonl --data-format mcq)
-[[ -f $bin/questions.jsonl ]] && questions=(--data "$bin/questions.jsonl" --data-format medqa)
+questions=(--data src/data/demo.jsonl --format mcq)
+[[ -f $bin/questions.jsonl ]] && questions=(--data "$bin/questions.jsonl" --format medqa)
 debate() { # debate NAME QUESTIONS ROWS OPTION...
   run 90 "panel.$1" "$w" run medmad "${questions[@]}" --limit "$2" --max-batch "$3" --panel "$work/gemma3,$work/llama,$work/qwen3" --decoding text \
     --set max_tokens=128 --device "$device" --offline --out "$work/panel.$1" "${@:4}"

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use clap::CommandFactory;
 use serde_json::Value;
+use wardround::cli::Arguments;
 use wardround::model::Family;
 
 use crate::common;
@@ -118,4 +120,36 @@ fn what_cannot_be_measured_is_refused() {
         assert!(output.stdout.is_empty());
     }
     assert_eq!(bench(&[]).status.code(), Some(2));
+}
+
+/// The script of a GPU's fifteen minutes, with a program in place of ours that keeps what it is asked: ours takes all of it.
+#[test]
+#[ignore = "needs Python, bash and xz"]
+fn with_python_the_gpu_script_asks_what_the_program_takes() {
+    let scratch = tempfile::tempdir().unwrap();
+    let at = |name: &str| scratch.path().join(name);
+    std::fs::create_dir_all(at("bin")).unwrap();
+    let fake =
+        "#!/bin/sh\necho \"wardround $*\" >>\"$ASKED\"\n[ \"$1\" != models ] || mkdir -p \"$4\"\n";
+    std::fs::write(at("bin/wardround"), fake).unwrap();
+    std::fs::write(at("bin/questions.jsonl"), "").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(at("bin/wardround"), mode).unwrap();
+    let shell = |command: &str| {
+        let mut shell = Command::new("bash");
+        shell.args(["-c", command]).env("ASKED", at("asked")).env("WORK", at("work"));
+        shell.env("DEVICE", "cpu").env("SHAPE", "tiny").env("T", scratch.path());
+        let ended = shell.output().unwrap();
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+        ended
+    };
+    shell("tar -C $T/bin -cJf $T/bin.tar.xz . && benches/gpu.sh $T/bin.tar.xz $T/out");
+    let asked = std::fs::read_to_string(at("asked")).unwrap();
+    for verb in ["run medmad", "bench", "generate", "models synth"] {
+        assert!(asked.contains(&format!("wardround {verb} ")), "{asked}");
+    }
+    for line in asked.lines() {
+        let parsed = Arguments::command().try_get_matches_from(line.split(' '));
+        assert!(parsed.is_ok(), "{line}\n{}", parsed.unwrap_err());
+    }
 }
