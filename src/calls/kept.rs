@@ -21,7 +21,7 @@ pub fn store_key(sum: &str, salt: Option<[u8; 16]>) -> String {
 /// A completion that is kept.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Kept {
+pub struct KeptCall {
     pub text: String,
     pub tokens: Vec<u32>,
     pub finish_reason: FinishReason,
@@ -41,9 +41,9 @@ pub struct Elsewhere {
     pub not_sent: Vec<String>,
 }
 
-impl From<&CallLine> for Kept {
-    fn from(call: &CallLine) -> Kept {
-        Kept {
+impl From<&CallLine> for KeptCall {
+    fn from(call: &CallLine) -> KeptCall {
+        KeptCall {
             text: call.text.clone(),
             tokens: call.tokens.clone(),
             finish_reason: call.finish_reason,
@@ -54,7 +54,7 @@ impl From<&CallLine> for Kept {
     }
 }
 
-impl Kept {
+impl KeptCall {
     /// The bytes of its file.
     pub(super) fn encode(&self, key: &str) -> std::io::Result<Vec<u8>> {
         let json = serde_json::to_string(self)?;
@@ -62,8 +62,8 @@ impl Kept {
     }
 
     /// What a file keeps under `key`; `None` where a byte of it is not as it was written.
-    pub(super) fn decode(key: &str, bytes: &[u8]) -> Option<Kept> {
-        let kept: Kept = serde_json::from_slice(bytes.get(SUM..)?).ok()?;
+    pub(super) fn decode(key: &str, bytes: &[u8]) -> Option<KeptCall> {
+        let kept: KeptCall = serde_json::from_slice(bytes.get(SUM..)?).ok()?;
         (kept.encode(key).ok()? == bytes).then_some(kept)
     }
 }
@@ -72,8 +72,8 @@ impl Kept {
 pub(super) mod tests {
     use super::*;
 
-    pub fn kept(text: &str) -> Kept {
-        Kept {
+    pub fn kept(text: &str) -> KeptCall {
+        KeptCall {
             text: text.to_owned(),
             tokens: vec![1, 2],
             finish_reason: FinishReason::Stop,
@@ -87,15 +87,15 @@ pub(super) mod tests {
     fn a_file_with_any_other_byte_is_none() {
         let (key, kept) = (store_key("a", None), kept("said\n\u{2028}"));
         let bytes = kept.encode(&key).unwrap();
-        assert_eq!(Kept::decode(&key, &bytes), Some(kept));
-        assert!(Kept::decode(&store_key("b", None), &bytes).is_none(), "that of another call");
+        assert_eq!(KeptCall::decode(&key, &bytes), Some(kept));
+        assert!(KeptCall::decode(&store_key("b", None), &bytes).is_none(), "that of another call");
         for place in 0..bytes.len() {
             for bit in 0..8 {
                 let mut other = bytes.clone();
                 other[place] ^= 1 << bit;
-                assert!(Kept::decode(&key, &other).is_none(), "{place}, bit {bit}");
+                assert!(KeptCall::decode(&key, &other).is_none(), "{place}, bit {bit}");
             }
-            assert!(Kept::decode(&key, &bytes[..place]).is_none(), "{place}");
+            assert!(KeptCall::decode(&key, &bytes[..place]).is_none(), "{place}");
         }
     }
 

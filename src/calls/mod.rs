@@ -7,5 +7,5 @@
 mod kept;
 mod store;
 
-pub use kept::{Elsewhere, Kept, store_key};
+pub use kept::{Elsewhere, KeptCall, store_key};
 pub use store::Store;

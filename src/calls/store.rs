@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
 
-use super::kept::{Kept, LONGEST, store_key};
+use super::kept::{KeptCall, LONGEST, store_key};
 use crate::console;
 use crate::diagnosis::Failure;
 use crate::outside;
@@ -20,7 +20,7 @@ use crate::record::CallLine;
 #[derive(Default)]
 pub struct Store {
     directory: Option<PathBuf>,
-    known: RwLock<HashMap<String, Kept>>,
+    known: RwLock<HashMap<String, KeptCall>>,
     taken: AtomicU64,
     has_told: AtomicBool,
 }
@@ -78,14 +78,14 @@ impl Store {
     }
 
     /// The completion under a key. What is damaged is told, and is not there.
-    pub fn get(&self, key: &str) -> Option<Kept> {
+    pub fn get(&self, key: &str) -> Option<KeptCall> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner).get(key).cloned();
         if known.is_some() {
             return known;
         }
         let path = self.path(key)?;
         let problem = match outside::bytes_beside(&path, LONGEST) {
-            Ok(bytes) => match Kept::decode(key, &bytes) {
+            Ok(bytes) => match KeptCall::decode(key, &bytes) {
                 Some(kept) => {
                     self.taken.fetch_add(1, Ordering::Relaxed);
                     return Some(kept);
@@ -101,7 +101,7 @@ impl Store {
     }
 
     /// Keeps a completion in the directory, in place of what was damaged too. A disk that takes no more is told once; the calls go on.
-    pub fn put(&self, key: &str, kept: &Kept) {
+    pub fn put(&self, key: &str, kept: &KeptCall) {
         let Some(path) = self.path(key) else { return };
         if let Err(error) = write(&path, key, kept)
             && !self.has_told.swap(true, Ordering::Relaxed)
@@ -112,7 +112,7 @@ impl Store {
 }
 
 /// Nothing waits for the disk: what a power cut takes has a sum that is wrong, and is computed again.
-fn write(path: &Path, key: &str, kept: &Kept) -> io::Result<()> {
+fn write(path: &Path, key: &str, kept: &KeptCall) -> io::Result<()> {
     let bytes = kept.encode(key)?;
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;

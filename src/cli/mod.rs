@@ -90,7 +90,7 @@ enum Verb {
     /// Run a small debate on built-in questions with tiny synthetic models
     Demo(demo::Demo),
     /// Run a system on a file of questions or notes
-    Run(Box<run::Run>),
+    Run(Box<run::RunVerb>),
     /// Run every cell of a paper's table or figure, then print it (or ls, show)
     Recipe(Box<recipes::Recipes>),
     /// Continue a run or a recipe where it stopped

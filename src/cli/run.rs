@@ -19,7 +19,7 @@ use crate::experiment::driver::{Driver, refuse_failed};
 use crate::experiment::library::Shared;
 use crate::experiment::models::Models;
 use crate::experiment::plan::Plan;
-use crate::experiment::run::Run as Resolved;
+use crate::experiment::run::Run;
 use crate::experiment::spec::{MOST_RUNS, Shard, Spec};
 use crate::experiment::utc_now;
 use crate::retrieval::CorpusSpec;
@@ -27,7 +27,7 @@ use crate::systems::Which;
 
 #[derive(Clone, Debug, Args)]
 #[command(mut_args(beside_plan))]
-pub struct Run {
+pub struct RunVerb {
     /// The system (see `systems ls`), or the TOML file of another
     #[arg(required_unless_present = "plan")]
     system: Option<String>,
@@ -71,7 +71,7 @@ fn beside_plan(flag: Arg) -> Arg {
     }
 }
 
-impl Run {
+impl RunVerb {
     /// The spec, and the plan that it repeats with its path.
     fn asked(self) -> Result<(Spec, Option<(Plan, PathBuf)>), Failure> {
         let Some(path) = self.plan.clone() else { return Ok((self.spec()?, None)) };
@@ -111,7 +111,7 @@ impl Run {
             return Ok(());
         }
         let models = spec.describe_models(&mut shared)?;
-        let run: Resolved = spec.resolve(inputs, &models, &mut shared)?;
+        let run: Run = spec.resolve(inputs, &models, &mut shared)?;
         if let Some((plan, path)) = &repeated {
             run.plan.keep_to(plan, path, false)?;
         }
@@ -153,7 +153,7 @@ fn default_directory(spec: &Spec) -> PathBuf {
 
 /// Does what is left to do of a run in its directory, which may be new, and prints what came of it.
 pub fn go_on(
-    run: Resolved,
+    run: Run,
     models: Models,
     out: &Path,
     execution: &ExecutionFlags,

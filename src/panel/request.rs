@@ -8,7 +8,7 @@ use super::backbone::Backbone;
 use super::request_digest::digest;
 use super::responder::{Begun, Responder, Waiting};
 use super::{Call, DecodingMode, Panel, PanelError, SamplingChoice};
-use crate::calls::{Kept, store_key};
+use crate::calls::{KeptCall, store_key};
 use crate::engine::{Constraint, Grammar, Request, Stop};
 use crate::record::SamplingLine;
 
@@ -50,7 +50,7 @@ impl Backbone {
         Ok(Box::new(move || {
             let wanted = || !stop.load(Ordering::Relaxed);
             let completion = ticket.wait_while(wanted).ok_or(PanelError::Interrupted)??;
-            Ok(Kept {
+            Ok(KeptCall {
                 text: completion.text,
                 tokens: completion.tokens,
                 finish_reason: completion.finish_reason,

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::remote::{RemoteModel, RemoteRequest};
 use super::{Call, Panel, PanelError, SamplingChoice};
-use crate::calls::Kept;
+use crate::calls::KeptCall;
 use crate::record::SamplingLine;
 
 /// Waits for a completion; dropping it cancels the call.
-pub type Waiting = Box<dyn FnOnce() -> Result<Kept, PanelError>>;
+pub type Waiting = Box<dyn FnOnce() -> Result<KeptCall, PanelError>>;
 
 /// How a call is made, as its line has it, and what waits for its completion.
 pub struct Begun {

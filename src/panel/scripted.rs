@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::recorder::Telling;
 use super::responder::{Begun, Responder};
 use super::{Call, CallSettings, DecodingMode, Member, Panel, PanelError, SamplingChoice};
-use crate::calls::Kept;
+use crate::calls::KeptCall;
 use crate::engine::Sampling;
 use crate::record::{CallKey, CallLine, FinishReason, Message, SamplingLine, Usage};
 
@@ -54,7 +54,7 @@ pub fn begun(text: String, finish_reason: FinishReason) -> Begun {
         constrained: false,
         not_sent: Vec::new(),
     };
-    let said = Kept {
+    let said = KeptCall {
         text,
         tokens: Vec::new(),
         finish_reason,

@@ -2,7 +2,7 @@
 
 use wardround::data::{Choice, Note};
 use wardround::record::{FinishReason, Language, Parse};
-use wardround::systems::file::Stage;
+use wardround::systems::file::StageEntry;
 use wardround::systems::reading::confidence::converted;
 use wardround::systems::reading::reply::{Explained, Fields};
 use wardround::systems::reading::{answer, json, letter, record, said, verdict};
@@ -119,7 +119,7 @@ fields = [
 ]"#;
     let note = note();
     for style in ["json", "lines"] {
-        let stage: Stage = toml::from_str(&format!("{FIELDS}\nstyle = \"{style}\"")).unwrap();
+        let stage: StageEntry = toml::from_str(&format!("{FIELDS}\nstyle = \"{style}\"")).unwrap();
         reads("MEDIQA-CORR's answers", |text, finish_reason| {
             let answer = stage.read_fields(text, finish_reason, &note).0;
             assert!(answer.sentence_id.is_none_or(|id| id < 2));

@@ -13,7 +13,7 @@ use self::body::Forms;
 use self::reply::{NoAnswer, ServerError};
 use self::transport::{HttpAnswer, Transport};
 use super::{Address, RemoteOptions, RemoteRequest};
-use crate::calls::Kept;
+use crate::calls::KeptCall;
 use crate::console;
 use crate::diagnosis::{Diagnosis, Failure};
 use crate::hub::OfflineReason;
@@ -106,7 +106,11 @@ impl RemoteModel {
     ///
     /// # Errors
     /// See [`PanelError::concerns_item`]. [`PanelError::Interrupted`] once `stop` is set and no request is in flight.
-    pub fn complete(&self, request: &RemoteRequest, stop: &AtomicBool) -> Result<Kept, PanelError> {
+    pub fn complete(
+        &self,
+        request: &RemoteRequest,
+        stop: &AtomicBool,
+    ) -> Result<KeptCall, PanelError> {
         let started = Instant::now();
         let url = self.address.completions();
         let (mut said, forms) = self.ask(&url, Some(request), stop, reply::read)?;

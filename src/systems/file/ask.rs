@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::check::{OF_NOTE, OF_QUESTION};
 use super::prompt::Reasons;
 use super::reply::ParsedReply;
-use super::schema::{PROMPT, ReplyKind, Stage, SystemFile, YES_NO};
+use super::schema::{PROMPT, ReplyKind, StageEntry, SystemFile, YES_NO};
 use super::settings::Settings;
 use super::transcript::Transcript;
 use crate::data::{Choice, Item, ItemKind};
@@ -64,7 +64,7 @@ impl Staged {
     fn ask<T>(
         &self,
         case: &Case<'_, T>,
-        stage: &Stage,
+        stage: &StageEntry,
         round: u32,
         transcript: &Transcript,
     ) -> Result<Vec<Asked<ParsedReply>>, PanelError> {
@@ -109,7 +109,7 @@ impl Staged {
 
     fn messages(
         &self,
-        stage: &Stage,
+        stage: &StageEntry,
         item: &Item,
         agent: &str,
         transcript: &Transcript,

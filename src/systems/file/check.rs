@@ -1,7 +1,7 @@
 //! What a system's file must hold, told before anything is asked: else something other than it says would be asked, or nothing.
 
 use super::PAGE;
-use super::schema::{Is, Stage, SystemFile, When};
+use super::schema::{Is, StageEntry, SystemFile, When};
 use crate::data::ItemKind;
 use crate::diagnosis::Failure;
 use crate::prompts::placeholders;
@@ -73,7 +73,7 @@ impl SystemFile {
         if self.takes == ItemKind::Notes { &OF_NOTE } else { &OF_QUESTION }
     }
 
-    fn check_stage(&self, stage: &Stage) -> Checked {
+    fn check_stage(&self, stage: &StageEntry) -> Checked {
         let is_note = self.takes == ItemKind::Notes;
         let is_unknown = |agent: &String| !self.agents.contains(agent);
         refuse(stage.agents.iter().any(is_unknown), "agents", "there is no such agent")?;
@@ -96,7 +96,7 @@ impl SystemFile {
     }
 
     /// Names in braces that stand for nothing here would be sent as they are.
-    fn check_prompts(&self, stage: &Stage, before: &[&str]) -> Checked {
+    fn check_prompts(&self, stage: &StageEntry, before: &[&str]) -> Checked {
         let shown: &[&str] = match stage.exemplars {
             Some(_) => &["examples", "reasons"],
             None => &[],

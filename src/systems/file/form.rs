@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use self::labels::{labelled, other_names, plain};
-use super::schema::{FieldOf, Is, ReplyKind, Stage, Style};
+use super::schema::{FieldOf, Is, ReplyKind, StageEntry, Style};
 use crate::data::{Item, Note};
 use crate::record::{FinishReason, Grammar, Parse};
 use crate::systems::base_llm;
@@ -45,7 +45,7 @@ pub const CHANGED: f64 = 0.4;
 /// The value of a field without a sentence.
 const NONE: &str = "NA";
 
-impl Stage {
+impl StageEntry {
     pub fn field(&self, is: Is) -> Option<&FieldOf> {
         self.fields.iter().find(|field| field.is == is)
     }

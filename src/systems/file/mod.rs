@@ -17,7 +17,7 @@ mod transcript;
 use std::io;
 use std::path::Path;
 
-pub use self::schema::{Stage, SystemFile, SystemText};
+pub use self::schema::{StageEntry, SystemFile, SystemText};
 use super::table::{SystemEntry, Wording};
 use crate::diagnosis::Failure;
 use crate::outside;

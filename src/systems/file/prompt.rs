@@ -1,6 +1,6 @@
 //! The exemplars of a prompt (few-shot), in one block of its user message.
 
-use super::schema::Stage;
+use super::schema::StageEntry;
 use crate::prompts::{PromptError, PromptSet, fill};
 use crate::systems::exemplars::Exemplar;
 use crate::systems::messages::numbered;
@@ -20,14 +20,14 @@ impl Reasons {
     }
 
     /// The values by which a prompt quotes exemplars.
-    pub fn blocks(&self, stage: &Stage, shots: &[&Exemplar]) -> [(&'static str, String); 2] {
+    pub fn blocks(&self, stage: &StageEntry, shots: &[&Exemplar]) -> [(&'static str, String); 2] {
         let blocks = (1_u32..).zip(shots).map(|(number, shot)| self.block(stage, number, shot));
         let (blocks, reasons): (Vec<String>, Vec<String>) = blocks.unzip();
         [("examples", blocks.join("\n\n")), ("reasons", reasons.join("\n"))]
     }
 
     /// An exemplar's block, and its line among the reasons, which some prompts show after all examples.
-    fn block(&self, stage: &Stage, number: u32, exemplar: &Exemplar) -> (String, String) {
+    fn block(&self, stage: &StageEntry, number: u32, exemplar: &Exemplar) -> (String, String) {
         let reason = self.of(exemplar);
         let error = exemplar.error();
         let verdict = if error.is_some() { "contains an error" } else { "contains no error" };

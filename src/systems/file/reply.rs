@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::form::Judgement;
 use super::form::answer::Reading;
-use super::schema::{Is, ReplyKind, Stage};
+use super::schema::{Is, ReplyKind, StageEntry};
 use crate::data::{Item, Question};
 use crate::panel::Asked;
 use crate::record::{FinishReason, Flag, Parse};
@@ -73,7 +73,7 @@ impl ParsedReply {
     }
 }
 
-impl Stage {
+impl StageEntry {
     pub fn asks(&self, agent: &str) -> bool {
         self.agents.is_empty() || self.agents.iter().any(|one| one == agent)
     }

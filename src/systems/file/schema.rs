@@ -37,7 +37,7 @@ pub struct SystemFile {
     #[serde(default)]
     pub texts: BTreeMap<String, String>,
     #[serde(rename = "stage")]
-    pub stages: Vec<Stage>,
+    pub stages: Vec<StageEntry>,
 }
 
 /// What a system was read from.
@@ -60,7 +60,7 @@ pub const YES_NO: &str = "-yes-no";
 /// One step: a prompt to some of the agents.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Stage {
+pub struct StageEntry {
     /// The purpose of its calls in the log; later prompts quote its replies by this name.
     pub name: String,
     #[serde(default)]

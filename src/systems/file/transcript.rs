@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::form::answer::{Reading, verdict};
 use super::reply::ParsedReply;
-use super::schema::{Gives, Stage, Vote, When};
+use super::schema::{Gives, StageEntry, Vote, When};
 use crate::panel::Asked;
 use crate::record::{self, RoundLine};
 use crate::systems::case::Verdict;
@@ -47,7 +47,7 @@ impl Transcript {
     }
 
     /// Takes what a stage's agents said.
-    pub fn hear(&mut self, stage: &Stage, asked: &[Asked<ParsedReply>]) {
+    pub fn hear(&mut self, stage: &StageEntry, asked: &[Asked<ParsedReply>]) {
         let agents: Vec<String> = asked.iter().map(|one| one.call.agent.clone()).collect();
         let shown: Vec<String> = asked.iter().map(ParsedReply::shown).collect();
         let lines = agents.iter().zip(&shown).map(|(agent, said)| format!("{agent}: {said}"));
@@ -64,7 +64,7 @@ impl Transcript {
         self.steps += 1;
     }
 
-    fn judge(&mut self, stage: &Stage, heard: Vec<(String, Opinion)>) {
+    fn judge(&mut self, stage: &StageEntry, heard: Vec<(String, Opinion)>) {
         let opinions: Vec<&Opinion> = heard.iter().map(|(_, opinion)| opinion).collect();
         let voted = match stage.vote {
             Vote::Apart => apart(&opinions),

@@ -17,7 +17,7 @@ use super::words::said_confidence;
 use crate::data::{Choice, Note};
 use crate::prompts::PromptSet;
 use crate::record::{FinishReason, Language, Message, Parse};
-use crate::systems::file::Stage;
+use crate::systems::file::StageEntry;
 use crate::systems::medguards::parse::{Located, Wanted, read as read_tags};
 use crate::systems::scripted::settings;
 use crate::systems::table::SystemEntry;
@@ -122,7 +122,7 @@ pub(super) fn note(sentences: &Value) -> Note {
 }
 
 /// What a system of one stage asks for.
-pub(super) fn stage_of(system: &str) -> &'static Stage {
+pub(super) fn stage_of(system: &str) -> &'static StageEntry {
     &SystemEntry::named(system).unwrap().file.unwrap().stages[0]
 }
 

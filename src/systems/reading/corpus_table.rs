@@ -10,7 +10,7 @@ use super::reply::Fields;
 use super::words::consents;
 use crate::data::{Choice, Note};
 use crate::record::{FinishReason, Language, Parse};
-use crate::systems::file::Stage;
+use crate::systems::file::StageEntry;
 use crate::systems::medguards::parse::{Located, Wanted, place, read as read_tags};
 use crate::systems::medreflex::{self, step::Action};
 use crate::systems::scripted::settings;
@@ -61,7 +61,7 @@ impl<'a> Asked<'a> {
     }
 
     /// As the form of a stage of a file.
-    fn form(&self, stage: &Stage) -> Value {
+    fn form(&self, stage: &StageEntry) -> Value {
         let (read, _) = stage.read_fields(self.text, self.finish, &self.note);
         judgement(read.flag, read.sentence_id, read.correction.as_deref())
     }
@@ -108,13 +108,13 @@ fn judgement(flag: Option<bool>, sentence: Option<usize>, correction: Option<&st
 }
 
 /// A stage that a file describes.
-fn of_file(system: &str, stage: &str) -> &'static Stage {
+fn of_file(system: &str, stage: &str) -> &'static StageEntry {
     let file = SystemEntry::named(system).unwrap().file.unwrap();
     file.stages.iter().find(|one| one.name == stage).unwrap()
 }
 
 /// A stage of somebody's file, by its keys.
-fn of_keys(keys: &str) -> Stage {
+fn of_keys(keys: &str) -> StageEntry {
     toml::from_str(&format!("name = \"s\"\nuser = \"{{note}}\"\n{keys}")).unwrap()
 }
 

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::transport::HttpAnswer;
-use crate::calls::{Elsewhere, Kept};
+use crate::calls::{Elsewhere, KeptCall};
 use crate::record::{AnsweredBy, FinishReason, Usage};
 
 /// Why an attempt brought no answer.
@@ -107,16 +107,16 @@ const BROKEN: &str = "abort aborted cancelled error timeout network_error insuff
 
 /// Reads the first choice. Reasoning that the server returns in a field of its own is no part of the text. What the model or its
 /// provider's filter refused is a refusal; what holds no reply at all is an error, never an empty reply.
-pub fn read(answer: &HttpAnswer) -> Result<Kept, NoAnswer> {
+pub fn read(answer: &HttpAnswer) -> Result<KeptCall, NoAnswer> {
     match answer.json().and_then(of) {
         Err(NoAnswer::Refused(error)) if error.is_filter() => {
-            Ok(Kept { finish_reason: FinishReason::Refusal, ..Kept::default() })
+            Ok(KeptCall { finish_reason: FinishReason::Refusal, ..KeptCall::default() })
         }
         read => read,
     }
 }
 
-fn of(body: Body) -> Result<Kept, NoAnswer> {
+fn of(body: Body) -> Result<KeptCall, NoAnswer> {
     let lost = |reason: &str| NoAnswer::Lost(format!("the answer {reason}"));
     if let Some(error) = body.error {
         // Its `code` counts as the status where it is one.
@@ -147,12 +147,12 @@ fn of(body: Body) -> Result<Kept, NoAnswer> {
     }
     let by = AnsweredBy { model: body.model, fingerprint: body.system_fingerprint };
     let answered_by = Some(by).filter(|by| by.model.is_some() || by.fingerprint.is_some());
-    Ok(Kept {
+    Ok(KeptCall {
         text: filled(message.content).or(refusal).unwrap_or_default(),
         finish_reason,
         usage: usage(&body.usage),
         elsewhere: Some(Elsewhere { answered_by, ..Elsewhere::default() }),
-        ..Kept::default()
+        ..KeptCall::default()
     })
 }
 
@@ -176,7 +176,7 @@ mod tests {
 
     use super::*;
 
-    fn read(answer: &Value) -> Result<Kept, NoAnswer> {
+    fn read(answer: &Value) -> Result<KeptCall, NoAnswer> {
         let body = answer.to_string().into_bytes();
         super::read(&HttpAnswer { status: 200, retry_after: None, body })
     }
@@ -209,12 +209,12 @@ mod tests {
         let usage =
             Usage { prompt_tokens: 30, cached_tokens: 16, completion_tokens: 5, forced_tokens: 0 };
         let elsewhere = Elsewhere { answered_by: Some(answered_by), ..Elsewhere::default() };
-        let expected = Kept {
+        let expected = KeptCall {
             text: "B".to_owned(),
             finish_reason: FinishReason::Length,
             usage,
             elsewhere: Some(elsewhere),
-            ..Kept::default()
+            ..KeptCall::default()
         };
         assert_eq!(read(&answer).unwrap(), expected);
     }

@@ -15,7 +15,7 @@ use super::super::key::WARDROUND_API_KEY;
 use super::super::{Address, ApiKey, RemoteModel, RemoteOptions, RemoteRequest};
 use super::MESSAGE_CHARS;
 use super::fake_server::{Act, ok, play, said, status};
-use crate::calls::Kept;
+use crate::calls::KeptCall;
 use crate::fake_http::FakeHttp;
 use crate::hub::{HubOptions, OfflineReason};
 use crate::panel::PanelError;
@@ -57,11 +57,11 @@ fn request() -> RemoteRequest {
     }
 }
 
-fn ask(server: &FakeHttp) -> Result<Kept, PanelError> {
+fn ask(server: &FakeHttp) -> Result<KeptCall, PanelError> {
     open(server, options()).complete(&request(), &GO)
 }
 
-fn is_constrained(said: &Kept) -> bool {
+fn is_constrained(said: &KeptCall) -> bool {
     said.elsewhere.as_ref().unwrap().constrained
 }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::data::Choice;
 use crate::record::{FinishReason, Parse};
 use crate::systems::case::Verdict;
-use crate::systems::file::schema::{Is, Stage};
+use crate::systems::file::schema::{Is, StageEntry};
 use crate::systems::reading::record::plain_key;
 use crate::systems::reading::reply::Fields;
 use crate::systems::reading::{said, text, without_thinking};
@@ -21,7 +21,7 @@ pub struct Reading {
     pub answer: String,
 }
 
-impl Stage {
+impl StageEntry {
     /// Reads an answer to a question with these options: a record, repaired where necessary, else the text; without a field for the answer
     /// all that is asked for is a letter.
     pub fn read_answer(
@@ -80,7 +80,7 @@ mod tests {
     use crate::systems::scripted::question;
     use crate::systems::table::SystemEntry;
 
-    fn stage(name: &str) -> &'static Stage {
+    fn stage(name: &str) -> &'static StageEntry {
         &SystemEntry::named(name).unwrap().file.unwrap().stages[0]
     }
 

@@ -1,15 +1,15 @@
 use std::sync::LazyLock;
 
 use super::*;
-use crate::systems::file::Stage;
+use crate::systems::file::StageEntry;
 use crate::systems::scripted::{self, WRONG, exemplars, note};
 use llguidance::api::TopLevelGrammar;
 
-fn stage(keys: &str) -> Stage {
+fn stage(keys: &str) -> StageEntry {
     toml::from_str(&format!("name = \"answer\"\nuser = \"{{note}}\"\n{keys}")).unwrap()
 }
 
-static LINES: LazyLock<Stage> = LazyLock::new(|| {
+static LINES: LazyLock<StageEntry> = LazyLock::new(|| {
     stage(
         r#"style = "lines"
 fields = [
@@ -19,7 +19,7 @@ fields = [
 ]"#,
     )
 });
-static JSON: LazyLock<Stage> = LazyLock::new(|| {
+static JSON: LazyLock<StageEntry> = LazyLock::new(|| {
     stage(
         r#"fields = [
     { key = "is_error", is = "flag", words = ["false", "true"] },
@@ -31,7 +31,7 @@ static JSON: LazyLock<Stage> = LazyLock::new(|| {
     )
 });
 /// Without a flag: a correction says that there is an error.
-static SHORT: LazyLock<Stage> = LazyLock::new(|| {
+static SHORT: LazyLock<StageEntry> = LazyLock::new(|| {
     stage(
         r#"fields = [
     { key = "reason", is = "reason" },
@@ -41,7 +41,7 @@ static SHORT: LazyLock<Stage> = LazyLock::new(|| {
     )
 });
 /// Where yes says that there is none.
-static RIGHT: LazyLock<Stage> = LazyLock::new(|| {
+static RIGHT: LazyLock<StageEntry> = LazyLock::new(|| {
     stage(
         r#"style = "lines"
 fields = [
@@ -54,7 +54,7 @@ fields = [
 const BETTER: &str = "Beta agonists were given for the attack.";
 
 /// The flag, the sentence and the correction that a reply is read as.
-fn read(stage: &Stage, reply: &str) -> (Option<bool>, Option<usize>, Option<String>, Parse) {
+fn read(stage: &StageEntry, reply: &str) -> (Option<bool>, Option<usize>, Option<String>, Parse) {
     let (judgement, parse) = stage.read_fields(reply, FinishReason::Stop, &note());
     assert_eq!(judgement.flag.is_none(), parse == Parse::Unread, "{reply}");
     (judgement.flag, judgement.sentence_id, judgement.correction, parse)
@@ -80,7 +80,7 @@ fn an_exemplars_answer_reads_back_as_its_gold_and_fits_the_grammar() {
 }
 
 /// Whether the grammar of a form takes a text whole.
-fn accepts(stage: &Stage, note: &Note, text: &str) -> bool {
+fn accepts(stage: &StageEntry, note: &Note, text: &str) -> bool {
     use crate::record::Grammar;
     let grammar = match stage.grammar(&note.clone().into(), &Decoding::default()) {
         Grammar::Regex(regex) => TopLevelGrammar::from_regex(&regex),
