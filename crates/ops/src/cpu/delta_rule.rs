@@ -46,7 +46,7 @@ impl States {
 }
 
 /// The rows of one sequence in a step.
-struct Run {
+struct Stretch {
     rows: Range<usize>,
     /// Where its drafts begin.
     kept: usize,
@@ -56,10 +56,10 @@ struct Run {
     is_new: bool,
 }
 
-fn runs(rows: Rows<'_>, states: &States, layer: usize) -> Vec<Run> {
+fn runs(rows: Rows<'_>, states: &States, layer: usize) -> Vec<Stretch> {
     let run = |block: Range<usize>| {
         let own = rows.states[rows.sequences[block.start] as usize];
-        Run {
+        Stretch {
             kept: block.end - own.drafted as usize,
             state: states.start(layer, own.slot),
             is_new: rows.positions[block.start] == 0,
@@ -100,7 +100,7 @@ impl Cpu {
         projected: &mut Buffer,
         weights: &[f32],
         shape: DeltaShape,
-        runs: &[Run],
+        runs: &[Stretch],
         states: Disjoint<f32>,
     ) {
         let DeltaShape { key_heads, value_heads, key_dim, value_dim, taps } = shape;
@@ -164,7 +164,7 @@ impl Cpu {
         projected: &Buffer,
         weights: &DeltaWeights<Vector>,
         shape: DeltaShape,
-        runs: &[Run],
+        runs: &[Stretch],
         states: Disjoint<f32>,
         out: &mut Buffer,
     ) {
