@@ -28,7 +28,7 @@ pub const DEFAULT_BATCH: usize = 16;
 /// Default batch sizes of a GPU, the largest first, of which the first whose KV cache fits is taken. Larger ones are not captured as CUDA
 /// graphs.
 const GPU_BATCHES: [usize; 3] = [128, 64, 32];
-/// Typical tokens of a debate's call, prompt and completion.
+/// Typical tokens of a debate's call, prompt and completion, without those of pages that it shares.
 const CALL_TOKENS: usize = 1536;
 
 /// What each engine may take.
