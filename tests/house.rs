@@ -25,7 +25,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("report", "recipe analysis experiment systems data text diagnosis record"),
     (
         "recipe",
-        "analysis experiment systems panel calls retrieval encoder hub data diagnosis record outside",
+        "analysis experiment systems panel retrieval encoder hub data diagnosis record outside",
     ),
     ("selftest", "experiment panel engine model ops hub diagnosis digest record"),
     ("bench", "analysis experiment panel model ops random"),

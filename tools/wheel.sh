@@ -25,7 +25,11 @@ cuda) name=wardround-cuda features=cuda ;;
 esac
 tools=target/wheel-tools
 [ -x "$tools/bin/maturin" ] || { python3 -m venv "$tools" && "$tools/bin/pip" install --quiet maturin==1.16.0 ziglang==0.15.2; }
+# maturin takes Python from below its own project alone.
+rm -rf "target/wheel-$kind"
 mkdir -p "target/wheel-$kind"
+cp -R python/wardround "target/wheel-$kind/"
+rm -rf "target/wheel-$kind/wardround/__pycache__"
 version=$(sed -n '/^\[package\]/,/^version/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 cat >"target/wheel-$kind/pyproject.toml" <<TOML
 [build-system]
@@ -45,7 +49,7 @@ pandas = ["pandas>=2"]
 
 [tool.maturin]
 bindings = "bin"
-python-source = "../../python"
+python-source = "."
 module-name = "wardround"
 manifest-path = "../../Cargo.toml"
 features = ["$features"]
@@ -53,4 +57,13 @@ TOML
 PATH=$PWD/$tools/bin:$PATH CARGO_TARGET_DIR=$PWD/target maturin_dir="target/wheel-$kind"
 export PATH CARGO_TARGET_DIR
 (cd "$maturin_dir" && maturin build --release --locked --zig --compatibility manylinux_2_28 --strip --out "$out")
+python3 - "$out" <<'PYTHON'
+import pathlib, sys, zipfile
+
+for wheel in pathlib.Path(sys.argv[1]).glob("*.whl"):
+    names = zipfile.ZipFile(wheel).namelist()
+    missing = {"wardround/__init__.py", "wardround/py.typed"} - set(names)
+    if missing or not any("/scripts/" in name for name in names):
+        sys.exit(f"{wheel} lacks the program or {missing}")
+PYTHON
 ls -l "$out"

@@ -25,8 +25,7 @@ pub struct MemoryPlan {
 
 /// The default batch size.
 pub const DEFAULT_BATCH: usize = 16;
-/// Default batch sizes of a GPU, the largest first, of which the first whose KV cache fits is taken. Larger ones are not captured as CUDA
-/// graphs.
+/// Default batch sizes of a GPU, of which the first whose KV cache fits is taken. Larger ones are not captured as CUDA graphs.
 const GPU_BATCHES: [usize; 3] = [128, 64, 32];
 /// Typical tokens of a debate's call, prompt and completion, without those of pages that it shares.
 const CALL_TOKENS: usize = 1536;
@@ -49,8 +48,7 @@ pub struct Limits {
 /// them on the first device. All engines have the same batch size.
 ///
 /// # Errors
-/// Every figure, when the models of a device do not fit there: weights, scratch, and the KV cache of one
-/// whole context each.
+/// Every figure, when the models of a device do not fit there: weights, scratch, and the KV cache of one whole context each.
 pub fn plan_memory(
     descriptions: &[&Description],
     devices: &[Device],

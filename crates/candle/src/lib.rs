@@ -62,10 +62,8 @@ impl Candle {
             Place::Metal if cfg!(not(feature = "metal")) => without("metal"),
             Place::Metal => Device::new_metal(0),
         };
-        let missing = |error: Error| OpsError::NoDevice {
-            device: place.to_string(),
-            reason: error.to_string(),
-        };
+        let missing =
+            |error: Error| OpsError::NoDevice { device: place.to_string(), reason: told(&error) };
         let device = device.map_err(missing)?;
         let host = Cpu::new(threads).map_err(|error| OpsError::memory("threads", error))?;
         Ok(Candle { device, host })
@@ -107,6 +105,11 @@ impl Candle {
     }
 }
 
+/// What candle says, without the backtrace that it appends where RUST_BACKTRACE is set.
+fn told(error: &Error) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
+}
+
 /// Activations, f32 `[rows, width]`, or why there are none: whoever reads what was made of them is told.
 #[derive(Debug)]
 pub struct Buffer(pub std::result::Result<Tensor, String>);
@@ -118,7 +121,7 @@ impl Buffer {
     }
 
     fn set(&mut self, computed: Result<Tensor>) {
-        self.0 = computed.map_err(|error| error.to_string());
+        self.0 = computed.map_err(|error| told(&error));
     }
 }
 
