@@ -26,7 +26,8 @@ pub fn run_in_turn<K: Copy + Eq + Hash + Send, J: Send, E: Send>(
     work: impl Fn(J) -> Result<(), E> + Sync,
 ) -> Result<(), E> {
     let threads = threads.clamp(1, jobs.len().max(1));
-    let queue = Queue { waiting: Mutex::new((jobs, HashSet::new())), ended: Condvar::new() };
+    let waiting = Mutex::new(Waiting { jobs, busy: HashSet::new() });
+    let queue = Queue { waiting, ended: Condvar::new() };
     let failed = AtomicBool::new(false);
     let go_on = || !stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed);
     let worker = || {
@@ -44,21 +45,27 @@ pub fn run_in_turn<K: Copy + Eq + Hash + Send, J: Send, E: Send>(
 }
 
 struct Queue<K, J> {
-    /// The jobs that have not begun, and the keys of those in flight.
-    waiting: Mutex<(VecDeque<(K, J)>, HashSet<K>)>,
+    waiting: Mutex<Waiting<K, J>>,
     ended: Condvar,
 }
 
+struct Waiting<K, J> {
+    /// Those that have not begun.
+    jobs: VecDeque<(K, J)>,
+    /// The keys of those in flight.
+    busy: HashSet<K>,
+}
+
 impl<K: Copy + Eq + Hash, J> Queue<K, J> {
-    fn lock(&self) -> MutexGuard<'_, (VecDeque<(K, J)>, HashSet<K>)> {
+    fn lock(&self) -> MutexGuard<'_, Waiting<K, J>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The first job whose key is not in flight, once there is one.
     fn next(&self, go_on: impl Fn() -> bool) -> Option<(Turn<'_, K, J>, J)> {
         let mut waiting = self.lock();
-        while go_on() && !waiting.0.is_empty() {
-            let (jobs, busy) = &mut *waiting;
+        while go_on() && !waiting.jobs.is_empty() {
+            let Waiting { jobs, busy } = &mut *waiting;
             if let Some(place) = jobs.iter().position(|(key, _)| !busy.contains(key)) {
                 let (key, job) = jobs.remove(place)?;
                 busy.insert(key);
@@ -78,7 +85,7 @@ struct Turn<'a, K: Copy + Eq + Hash, J> {
 
 impl<K: Copy + Eq + Hash, J> Drop for Turn<'_, K, J> {
     fn drop(&mut self) {
-        self.queue.lock().1.remove(&self.key);
+        self.queue.lock().busy.remove(&self.key);
         self.queue.ended.notify_all();
     }
 }
