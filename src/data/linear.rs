@@ -30,6 +30,9 @@ fn what_reads_a_note_takes_time_in_proportion_to_it() {
         ("script::language", &|text| keep(script::language(text))),
         ("sentences::numbered", &|text| keep(sentences::numbered(text, text))),
         ("sentences::numbered, alone", &|text| keep(sentences::numbered(text, ""))),
+        ("sentences::has_a_number_twice", &|text| {
+            keep(sentences::has_a_number_twice(&[text, text], text));
+        }),
         ("sentences::numbered_or", &|text| {
             keep(sentences::numbered_or(text, running_text::split));
         }),

@@ -12,7 +12,7 @@
 use serde_json::Value;
 
 use super::row::Row;
-use super::sentences::{ESCAPED, numbered};
+use super::sentences::{ESCAPED, has_a_number_twice, numbered};
 use super::source::{self, Rows, Source};
 use super::{DataError, Dataset, ItemKind, Note, Place, notice, script};
 use crate::record::GoldLine;
@@ -63,12 +63,15 @@ pub(super) fn rows(source: &Source) -> Result<(Rows, usize, Vec<String>), DataEr
 /// The note of a row with MEDEC's columns.
 ///
 /// # Errors
-/// Sentences that are not numbered from 0; an error that is none of them; a place of one where there is none.
+/// Sentences that are not numbered from 0, each once; an error that is none of them; a place of one where there is none.
 pub(super) fn note(row: &Row) -> Result<Note, DataError> {
     let (id, text) = (row.id(ID)?, row.text("Text")?);
     let sentences = numbered(row.text("Sentences")?, text);
     if sentences.is_empty() {
         return Err(row.wrong("Sentences", "does not begin with 0"));
+    }
+    if has_a_number_twice(&sentences, text) {
+        return Err(row.wrong("Sentences", "has a number twice"));
     }
     Ok(Note {
         id,
@@ -223,6 +226,7 @@ mod tests {
             (wrong.replace("\"C, D.\"", ""), "`Corrected Sentence` is missing"),
             (wrong.replace(",1, d", ",2, d"), "`Error Flag` is not 0 or 1"),
             (wrong.replace("\"0 A", "\"A"), "`Sentences` does not begin with 0"),
+            (wrong.replace("\r\n1 B", "\r\n0 B"), "`Sentences` has a number twice"),
             (wrong.replace("\r\n1 B", "\r\n0 B"), "`Error Sentence ID` is not one of 0 to 0"),
             (
                 wrong.replace(",1, d", ",0, d"),

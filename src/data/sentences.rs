@@ -49,6 +49,18 @@ pub(super) fn numbered<'a>(text: &'a str, plain: &str) -> Vec<&'a str> {
     sentences.map(|((_, from), to)| without_blanks_after(text[*from..to].trim())).collect()
 }
 
+/// Whether one of the numbers stands within a sentence too, where `plain`, the text without numbers, has the words around it and not the number.
+pub(super) fn has_a_number_twice(sentences: &[&str], plain: &str) -> bool {
+    let [plain, all] = [plain, &sentences.join(" ")].map(|text| text.replace(ESCAPED, " \n"));
+    let pairs = pairs(&plain);
+    all.split_whitespace().tuple_windows().any(|(before, number, after)| {
+        number.bytes().all(|byte| byte.is_ascii_digit())
+            && number.parse().is_ok_and(|number: usize| number < sentences.len())
+            && pairs.contains(&(before, after))
+            && !pairs.contains(&(before, number))
+    })
+}
+
 /// The sentences of a text that numbers them; of any other text those that `otherwise` returns. No text without numbers is at hand to compare
 /// with: each number must begin a line or follow punctuation and count nothing, as in «0 pain. 1 tablet a day. 2 L of oxygen.», and a 0 alone
 /// must precede one sentence.

@@ -175,7 +175,7 @@ def texts():
         yield label, program.refuses(verify(), codes=(1, 2, 3))
     fresh(HONEST, HOSTILE)
     kept().unlink()
-    yield "removed", program.refuses(verify(), "are not there", (1,))
+    yield "removed", program.refuses(verify(), "missing, and no line says", (1,))
 
 
 def key():
