@@ -6,7 +6,11 @@
 //
 // Keys and values come 16 bytes a lane: lane 4g + q holds inputs 8q … 8q+7 of a block of 32, of key or dim g of a
 // tile. One m16n8k16 product takes half of them. The order of its inputs is no matter as long as both operands share
-// it, and queries and weights follow.
+// it, and queries and weights follow. Key g of a page's tile c is key 8·⌊g/2⌋ + 2c + g mod 2 of the page: so the scores of
+// keys 8q … 8q+7 come to lane 4g + q, whose inputs their weights are.
+//
+// A page's total of weights: of each of its eights the even keys one by one, and the odd ones; then neighbours' sums two and
+// two. Pages are added in order. Products that have keys as rows (attention_warpgroup.cuh) find the same order for nothing.
 #pragma once
 
 #include "common.cuh"
@@ -19,7 +23,15 @@ constexpr unsigned PAGE = 32;    // keys
 constexpr unsigned CHUNK = 256;  // keys, from a multiple of 256 on
 constexpr unsigned CHUNK_PAGES = CHUNK / PAGE;
 constexpr unsigned WARP_PAGES = CHUNK_PAGES / WARPS;
-constexpr int KEY_TILES = CHUNK / WARPS / 8;  // n8 tiles of keys that a warp scores
+constexpr int PAGE_TILES = PAGE / 8;                // n8 tiles of keys
+constexpr int KEY_TILES = WARP_PAGES * PAGE_TILES;  // that a warp scores
+
+// Where lane 4g + q finds its part of key g of a page's first tile, in a block of 32 dims; that of the next tile lies TILE_STEP on.
+constexpr int TILE_STEP = 8;
+__device__ __forceinline__ unsigned key_place() {
+    const unsigned g = threadIdx.x % 32 / 4;
+    return (g / 2 * 8 + g % 2) * 4 + threadIdx.x % 4;
+}
 
 // From `first` up to, not including, `end`.
 struct Span {
@@ -65,27 +77,29 @@ struct Cache {
     }
 };
 
+// The sum of a query's totals over a chunk's pages.
+template <int QUERIES>
+__device__ __forceinline__ float add_pages(const float (&totals)[CHUNK_PAGES][QUERIES], int query) {
+    float total = totals[0][query];
+#pragma unroll
+    for (int page = 1; page < static_cast<int>(CHUNK_PAGES); ++page) total = __fadd_rn(total, totals[page][query]);
+    return total;
+}
+
 // What the four warps of a CTA share.
 template <int DIM, int TILES>
 struct Meeting {
     uint4 queries[DIM / 32][TILES][2][32];     // a fragments of a block's halves, by lane
-    uint4 weights[CHUNK_PAGES][TILES][2][32];  // a fragments of a page's halves, by `cell`
+    uint4 weights[CHUNK_PAGES][TILES][2][32];  // a fragments of a page's halves, by lane
     Span seen[16 * TILES];                     // keys, by query
     alignas(16) Span common;                   // keys that all queries see: those need no comparisons
     float maxima[WARPS][16 * TILES];
-    float totals[WARPS][16 * TILES];
-
-    // Where the fragment of lane 4g + q lies, such that neither stores of 8 bytes (all g and halves, one q) nor loads
-    // of 16 (all lanes, one half) meet on a bank.
-    __device__ static int cell(int half, int g, int q) { return q * 8 + (g ^ (2 * q) ^ (4 * half)); }
+    float totals[CHUNK_PAGES][16 * TILES];
 
     __device__ float maximum(int query) const {
         return fmaxf(fmaxf(maxima[0][query], maxima[1][query]), fmaxf(maxima[2][query], maxima[3][query]));
     }
-    __device__ float total(int query) const {
-        return __fadd_rn(__fadd_rn(totals[0][query], totals[1][query]),
-                         __fadd_rn(totals[2][query], totals[3][query]));
-    }
+    __device__ float total(int query) const { return add_pages(totals, query); }
 };
 
 // sums[n] += a · b[n] over a block of 32 inputs, whose halves' fragments of a are `first` and `second`.
@@ -109,13 +123,13 @@ __device__ __forceinline__ void score(const Source &source, const Meeting<DIM, T
 #pragma unroll
     for (unsigned n = 0; n < WARP_PAGES; ++n) {
         // A neighbour stands in for a page that is off: cheaper than branches between loads.
-        page[n] = source.keys_of(min(max(first + n, pages.first), pages.end - 1)) + lane;
+        page[n] = source.keys_of(min(max(first + n, pages.first), pages.end - 1)) + key_place();
     }
 #pragma unroll 1
     for (int block = 0; block < DIM / 32; ++block) {
         uint4 keys[KEY_TILES];
 #pragma unroll
-        for (int n = 0; n < KEY_TILES; ++n) keys[n] = page[n / 4][block * 128 + n % 4 * 32];
+        for (int n = 0; n < KEY_TILES; ++n) keys[n] = page[n / PAGE_TILES][block * 128 + n % PAGE_TILES * TILE_STEP];
 #pragma unroll
         for (int tile = 0; tile < TILES; ++tile) {
             const uint4(&queries)[2][32] = meeting.queries[block][tile];
@@ -129,7 +143,7 @@ template <int DIM, int TILES>
 __device__ __forceinline__ void mask(unsigned chunk, float scale, float (&scores)[TILES][KEY_TILES][4],
                                      Meeting<DIM, TILES> &meeting) {
     const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, q = threadIdx.x % 4;
-    const unsigned warps_first = chunk * CHUNK + warp * (CHUNK / WARPS), lanes_first = warps_first + 2 * q;
+    const unsigned warps_first = chunk * CHUNK + warp * (CHUNK / WARPS), lanes_first = warps_first + 8 * q;
     // Of one tile memory binds, and there the test would cost registers.
     const bool all_seen = TILES > 1 && meeting.common.first <= warps_first &&
                           warps_first + CHUNK / WARPS <= meeting.common.end;
@@ -150,7 +164,7 @@ __device__ __forceinline__ void mask(unsigned chunk, float scale, float (&scores
 #pragma unroll
             for (int n = 0; n < 2 * KEY_TILES; ++n) {
                 float &score = scores[row / 2][n / 2][row % 2 * 2 + n % 2];
-                const int key = n / 2 * 8 + n % 2;
+                const int key = n / 8 * PAGE + n % 8;
                 score = key >= first && key < end ? __fmul_rn(score, scale) : -INFINITY;
                 maximum = fmaxf(maximum, score);
             }
@@ -166,36 +180,38 @@ __device__ __forceinline__ void mask(unsigned chunk, float scale, float (&scores
 template <int DIM, int TILES>
 __device__ __forceinline__ void weigh(const float (&scores)[TILES][KEY_TILES][4], Meeting<DIM, TILES> &meeting,
                                       float (&maxima)[2 * TILES]) {
-    const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, q = threadIdx.x % 4;
-    float totals[2 * TILES] = {};
+    const int lane = threadIdx.x % 32, g = lane / 4, q = lane % 4;
 #pragma unroll
     for (int row = 0; row < 2 * TILES; ++row) {
         const float maximum = meeting.maximum(row * 8 + g);
         maxima[row] = maximum == -INFINITY ? 0 : maximum;
     }
 #pragma unroll
-    for (int n = 0; n < TILES * KEY_TILES; ++n) {
-        const int tile = n / KEY_TILES, key_tile = n % KEY_TILES;
-        unsigned pairs[2];
+    for (int n = 0; n < TILES * static_cast<int>(WARP_PAGES); ++n) {
+        const int tile = n / WARP_PAGES, first_tile = n % WARP_PAGES * PAGE_TILES;
+        const int page = threadIdx.x / 32 * WARP_PAGES + n % WARP_PAGES;
+        unsigned pairs[2][PAGE_TILES];
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const int row = 2 * tile + half;
-            const float first = exponential_below_one(__fsub_rn(scores[tile][key_tile][2 * half], maxima[row]));
-            const float second = exponential_below_one(__fsub_rn(scores[tile][key_tile][2 * half + 1], maxima[row]));
-            totals[row] = __fadd_rn(__fadd_rn(totals[row], first), second);
-            pairs[half] = pack_bf16(first, second);
-        }
-        // Keys 2q and 2q + 1 of eight are inputs 0 and 1, or 2 and 3, of a half of the lane that owns the eight.
-        const int page = warp * WARP_PAGES + key_tile / 4, cell = meeting.cell(q / 2, g, key_tile % 4);
-        uint4 &fragment = meeting.weights[page][tile][q / 2][cell];
-        reinterpret_cast<uint2 *>(&fragment)[q % 2] = {pairs[0], pairs[1]};
-    }
+            float evens = 0, odds = 0;
 #pragma unroll
-    for (int row = 0; row < 2 * TILES; ++row) {
-        float total = totals[row];
-        total = __fadd_rn(total, __shfl_xor_sync(0xFFFFFFFF, total, 1));
-        total = __fadd_rn(total, __shfl_xor_sync(0xFFFFFFFF, total, 2));
-        if (q == 0) meeting.totals[warp][row * 8 + g] = total;
+            for (int pair = 0; pair < PAGE_TILES; ++pair) {
+                const float *score = &scores[tile][first_tile + pair][2 * half];
+                const float even = exponential_below_one(__fsub_rn(score[0], maxima[row]));
+                const float odd = exponential_below_one(__fsub_rn(score[1], maxima[row]));
+                evens = __fadd_rn(evens, even);
+                odds = __fadd_rn(odds, odd);
+                pairs[half][pair] = pack_bf16(even, odd);
+            }
+            float total = __fadd_rn(evens, odds);
+            total = __fadd_rn(total, __shfl_xor_sync(0xFFFFFFFF, total, 1));
+            total = __fadd_rn(total, __shfl_xor_sync(0xFFFFFFFF, total, 2));
+            if (q == 0) meeting.totals[page][row * 8 + g] = total;
+        }
+        uint4(&weights)[2][32] = meeting.weights[page][tile];
+        weights[0][lane] = {pairs[0][0], pairs[1][0], pairs[0][1], pairs[1][1]};
+        weights[1][lane] = {pairs[0][2], pairs[1][2], pairs[0][3], pairs[1][3]};
     }
 }
 
@@ -204,7 +220,6 @@ template <class Source, int DIM, int TILES>
 __device__ __forceinline__ void add_values(const Source &source, Span pages, const Meeting<DIM, TILES> &meeting,
                                            float (&sums)[TILES][DIM / 32][4]) {
     const int lane = threadIdx.x % 32;
-    const int first = meeting.cell(0, lane / 4, lane % 4), second = meeting.cell(1, lane / 4, lane % 4);
     const unsigned quarter = threadIdx.x / 32 * DIM + lane;
     [[maybe_unused]] constexpr int PAGES_AHEAD = DIM * TILES <= 128 ? 4 : 512 / (DIM * TILES);  // as registers allow
 #pragma unroll PAGES_AHEAD
@@ -216,7 +231,7 @@ __device__ __forceinline__ void add_values(const Source &source, Span pages, con
 #pragma unroll
         for (int tile = 0; tile < TILES; ++tile) {
             const uint4(&weights)[2][32] = meeting.weights[page % CHUNK_PAGES][tile];
-            multiply_block(sums[tile], weights[0][first], weights[1][second], values);
+            multiply_block(sums[tile], weights[0][lane], weights[1][lane], values);
         }
     }
 }
@@ -260,27 +275,37 @@ __device__ __forceinline__ void attend(const Cache<DIM> &cache, unsigned chunk, 
     read_stats(meeting, maxima, stats);
 }
 
-// A query's stats over the chunks merged so far, and what sums are multiplied by to merge the last one's.
+// A dim of the result; zero where no key was seen.
+__device__ __forceinline__ float quotient(float sum, float total) { return total == 0 ? 0 : __fdiv_rn(sum, total); }
+
+// What the sums so far and a chunk's are multiplied by to be one.
+struct alignas(8) Factors {
+    float before, chunk;
+
+    __device__ float add(float sum, float chunk_sum) const {
+        return __fadd_rn(__fmul_rn(sum, before), __fmul_rn(chunk_sum, chunk));
+    }
+};
+
+// A query's stats over the chunks merged so far, and the factors of the last one.
 struct Merged {
     Stats stats = {-INFINITY, 0};
-    float old_factor, new_factor;
+    Factors factors;
 
     // A chunk of which the query sees nothing changes no bit: sum · 1 + 0 · −0 is the sum, even where that is −0.
     __device__ void merge(Stats chunk) {
         const bool seen = chunk.total != 0;
         const float maximum = seen ? fmaxf(stats.maximum, chunk.maximum) : stats.maximum;
-        old_factor = seen ? exponential_below_one(__fsub_rn(stats.maximum, maximum)) : 1.0f;
-        new_factor = seen ? exponential_below_one(__fsub_rn(chunk.maximum, maximum)) : -0.0f;
-        stats = {maximum, add(stats.total, chunk.total)};
+        factors.before = seen ? exponential_below_one(__fsub_rn(stats.maximum, maximum)) : 1.0f;
+        factors.chunk = seen ? exponential_below_one(__fsub_rn(chunk.maximum, maximum)) : -0.0f;
+        stats = {maximum, factors.add(stats.total, chunk.total)};
     }
 
-    __device__ float add(float sum, float chunk_sum) const {
-        return __fadd_rn(__fmul_rn(sum, old_factor), __fmul_rn(chunk_sum, new_factor));
-    }
+    __device__ float add(float sum, float chunk_sum) const { return factors.add(sum, chunk_sum); }
 
-    // Two neighbouring dims of the result in bf16; zeros where no key was seen.
+    // Two neighbouring dims of the result in bf16.
     __device__ unsigned divide(float first, float second) const {
-        return stats.total == 0 ? 0 : pack_bf16(__fdiv_rn(first, stats.total), __fdiv_rn(second, stats.total));
+        return pack_bf16(quotient(first, stats.total), quotient(second, stats.total));
     }
 };
 

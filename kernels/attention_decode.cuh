@@ -63,7 +63,7 @@ struct Keys {
 #pragma unroll
         for (unsigned n = 0; n < WARP_PAGES; ++n) {
             // A neighbour stands in for pages that are off: cheaper than branches around loads.
-            page[n] = cache.keys + cache.offset_of(ids.of(threadIdx.x / 32 * WARP_PAGES + n)) + threadIdx.x % 32;
+            page[n] = cache.keys + cache.offset_of(ids.of(threadIdx.x / 32 * WARP_PAGES + n)) + key_place();
         }
 #pragma unroll
         for (int block = 0; block < AHEAD; ++block) load(block);
@@ -72,7 +72,7 @@ struct Keys {
     __device__ __forceinline__ void load(int block) {
 #pragma unroll
         for (int n = 0; n < KEY_TILES; ++n) {
-            blocks[block % AHEAD][n] = load_in_order(page[n / 4] + block * 128 + n % 4 * 32);
+            blocks[block % AHEAD][n] = load_in_order(page[n / PAGE_TILES] + block * 128 + n % PAGE_TILES * TILE_STEP);
         }
     }
 
@@ -116,12 +116,11 @@ struct Values {
     // As `add_values`.
     __device__ __forceinline__ void add(const Meeting<DIM, 1> &meeting, float (&sums)[TILES][4]) {
         const int lane = threadIdx.x % 32;
-        const int cells[2] = {meeting.cell(0, lane / 4, lane % 4), meeting.cell(1, lane / 4, lane % 4)};
 #pragma unroll
         for (int page = 0; page < PAGES; ++page) {
             if (pages.holds(first + page)) {
                 const uint4(&weights)[2][32] = meeting.weights[page][0];
-                multiply_block(sums, weights[0][cells[0]], weights[1][cells[1]], tiles[page % AHEAD]);
+                multiply_block(sums, weights[0][lane], weights[1][lane], tiles[page % AHEAD]);
             }
             if (page + AHEAD < PAGES) load(page + AHEAD);
         }

@@ -5,6 +5,20 @@
 
 namespace attention {
 
+// Which queries a CTA has: those of a group's heads in some rows, row by row, from the one of the number `skipped` on. Its y is the
+// group's kv head.
+struct Packing {
+    unsigned first_row, rows, group, skipped = 0;
+
+    __device__ bool holds(unsigned index) const { return skipped + index < rows * group; }
+    __device__ unsigned row(unsigned index) const { return first_row + (skipped + index) / group; }
+    __device__ unsigned head(unsigned index) const { return blockIdx.y * group + (skipped + index) % group; }
+    // The last of so many queries' rows, and one.
+    __device__ unsigned end_row(unsigned queries) const {
+        return first_row + (min(skipped + queries, rows * group) + group - 1) / group;
+    }
+};
+
 // A layer's queries and pages, and a step's rows.
 struct Inputs {
     const uint4 *queries;       // bf16 [rows][heads][DIM]
@@ -31,6 +45,11 @@ struct Inputs {
         const unsigned *table = tables + static_cast<size_t>(load_past_l1(sequences + row)) * table_stride;
         return {keys, values, static_cast<unsigned>(kv_heads), kv_head, table};
     }
+
+    // Of a block (first row, rows), of which a CTA has so many queries, the z-th.
+    __device__ Packing packing(uint2 block, unsigned queries) const {
+        return {block.x, block.y, static_cast<unsigned>(heads / kv_heads), queries * blockIdx.z};
+    }
 };
 
 // What becomes of the queries.
@@ -45,32 +64,21 @@ struct Result {
     }
 };
 
-// Which queries a CTA has: those of a group's heads in some rows, row by row, from the one of the number `skipped` on. Its y is the
-// group's kv head.
-struct Packing {
-    unsigned first_row, rows, group, skipped = 0;
+// What the rows of so many queries see.
+struct Views {
+    Span any, common;  // what some row sees, and what all do
 
-    __device__ bool holds(unsigned index) const { return skipped + index < rows * group; }
-    __device__ unsigned row(unsigned index) const { return first_row + (skipped + index) / group; }
-    __device__ unsigned head(unsigned index) const { return blockIdx.y * group + (skipped + index) % group; }
+    __device__ Views(const Inputs &inputs, const Packing &packing, unsigned queries) : any{NOTHING, 0}, common{0, NOTHING} {
+        const unsigned end = packing.end_row(queries);
+        for (unsigned row = packing.row(0) + threadIdx.x % 32; row < end; row += 32) {
+            const Span seen = inputs.seen(row, true);
+            if (!seen.is_empty()) any = {min(any.first, seen.first), max(any.end, seen.end)};
+            common = {max(common.first, seen.first), min(common.end, seen.end)};
+        }
+        any = {__reduce_min_sync(0xFFFFFFFF, any.first), __reduce_max_sync(0xFFFFFFFF, any.end)};
+        common = {__reduce_max_sync(0xFFFFFFFF, common.first), __reduce_min_sync(0xFFFFFFFF, common.end)};
+    }
 };
-
-// What any of the rows, 32 at most, sees.
-__device__ __forceinline__ Span seen_by_any(const Inputs &inputs, const Packing &packing) {
-    const unsigned lane = threadIdx.x % 32;
-    const Span seen = inputs.seen(packing.first_row + lane, lane < packing.rows);
-    const unsigned first = __reduce_min_sync(0xFFFFFFFF, seen.is_empty() ? NOTHING : seen.first);
-    return {first, __reduce_max_sync(0xFFFFFFFF, seen.end)};
-}
-
-// What all of the rows see.
-__device__ __forceinline__ Span seen_by_all(const Inputs &inputs, const Packing &packing) {
-    const unsigned lane = threadIdx.x % 32;
-    const bool is_there = lane < packing.rows;
-    const Span seen = inputs.seen(packing.first_row + lane, is_there);
-    const unsigned first = __reduce_max_sync(0xFFFFFFFF, is_there ? seen.first : 0);
-    return {first, __reduce_min_sync(0xFFFFFFFF, is_there ? seen.end : NOTHING)};
-}
 
 // Brings the queries, and zeros for those that the tiles lack, to where all warps find them after a barrier.
 template <int DIM, int TILES>
@@ -94,13 +102,12 @@ __device__ __forceinline__ void gather_queries(const Inputs &inputs, const Packi
 
 // The queries, and what each sees, where all warps find them.
 template <int DIM, int TILES>
-__device__ __forceinline__ void gather(const Inputs &inputs, const Packing &packing, Meeting<DIM, TILES> &meeting) {
+__device__ __forceinline__ void gather(const Inputs &inputs, const Packing &packing, Span common, Meeting<DIM, TILES> &meeting) {
     gather_queries(inputs, packing, meeting);
     const unsigned index = threadIdx.x;
     if (index < 16 * TILES) {
         meeting.seen[index] = inputs.seen(packing.row(index), packing.holds(index));
     }
-    const Span common = seen_by_all(inputs, packing);
     if (index == 0) meeting.common = common;
     __syncthreads();
 }

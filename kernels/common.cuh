@@ -75,6 +75,10 @@ __device__ __forceinline__ float gated(Gate gate, float x, float up) {
     return gate_by(x, __uint_as_float((bent & gate) | (__float_as_uint(x) & ~gate)), up);
 }
 
+// A stage of activations is rows of 64 inputs, 128 bytes in eight pieces. Pieces are exchanged as wgmma's swizzle of 128
+// bytes does, so that eight rows' reads of one piece meet in no bank; the stage is aligned to eight rows.
+__device__ __forceinline__ int place_in_stage(int row, int piece) { return row * 128 + (piece ^ row % 8) * 16; }
+
 // The sum over a warp's lanes, the same in all of them: 16 apart, then 8, 4, 2, 1.
 __device__ __forceinline__ float sum_over_warp(float value) {
 #pragma unroll

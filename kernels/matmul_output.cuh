@@ -19,10 +19,6 @@ struct Activations {
     int stride, rows;
 };
 
-// A stage of activations is rows of 64 inputs, 128 bytes in eight pieces. Pieces are exchanged as wgmma's swizzle of 128
-// bytes does, so that eight rows' reads of one piece meet in no bank; the stage is aligned to eight rows.
-__device__ __forceinline__ int place_in_stage(int row, int piece) { return row * 128 + (piece ^ row % 8) * 16; }
-
 // A CTA starts copying a stage: tiles `tile` and the next of the rows that are the CTA's; zeros where there are none, and
 // from tile `end` on.
 template <int ROWS, int THREADS>

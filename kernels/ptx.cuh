@@ -218,6 +218,33 @@ __device__ __forceinline__ uint4 load_matrices(const void *row) {
 #endif
 }
 
+// The other way, and columns for rows: row r of matrix i, of which lane 8·i + r says where it goes, are the numbers that lanes of
+// equal q have at column r, by g. Compute capability 9.0 alone.
+__device__ __forceinline__ void store_matrices_transposed([[maybe_unused]] void *row, [[maybe_unused]] const unsigned (&matrices)[4]) {
+#ifdef WARDROUND_EMULATED
+    struct Brought {
+        void *row;
+        unsigned matrices[4];
+    };
+    emulator::require_aligned(row, 16);
+    emulator::exchange(Brought{row, {matrices[0], matrices[1], matrices[2], matrices[3]}}, [](void *slots, unsigned) {
+        const Brought *lanes = static_cast<const Brought *>(slots);
+        for (unsigned lane = 0; lane < 32; ++lane) {
+            const unsigned matrix = lane / 8, column = lane % 8;
+            for (unsigned g = 0; g < 8; ++g) {
+                const unsigned pair = lanes[g * 4 + column / 2].matrices[matrix];
+                static_cast<unsigned short *>(lanes[lane].row)[g] = static_cast<unsigned short>(pair >> column % 2 * 16);
+            }
+        }
+    });
+#elif defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(row));
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(matrices[0]),
+                 "r"(matrices[1]), "r"(matrices[2]), "r"(matrices[3])
+                 : "memory");
+#endif
+}
+
 // Four of the eight bytes of `low` (numbers 0 … 3) and `high` (4 … 7), by the nibbles of `selector`, lowest first.
 __device__ __forceinline__ unsigned byte_permute(unsigned low, unsigned high, unsigned selector) {
 #ifdef WARDROUND_EMULATED

@@ -92,7 +92,7 @@ __device__ __forceinline__ uint64_t describe_rows(const void *rows, int bytes) {
 // and c, laid out as by `multiply_add` (ptx.cuh), with c[4·j …] for the columns 8j … 8j+7.
 template <int NUMBERS>
 __device__ __forceinline__ void multiply_async(float (&c)[NUMBERS], const unsigned (&a)[4], uint64_t b) {
-    static_assert(NUMBERS == 8 || NUMBERS == 32 || NUMBERS == 64 || NUMBERS == 128);
+    static_assert(NUMBERS == 8 || NUMBERS == 16 || NUMBERS == 32 || NUMBERS == 64 || NUMBERS == 128);
 #ifdef WARDROUND_EMULATED
     emulator::multiply_async({{a[0], a[1], a[2], a[3]}, c, b, 2 * NUMBERS});
 #elif defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -102,6 +102,14 @@ __device__ __forceinline__ void multiply_async(float (&c)[NUMBERS], const unsign
                      "{%8, %9, %10, %11}, %12, add, 1, 1, 0;}"
                      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]),
                        "+f"(c[6]), "+f"(c[7])
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+    } else if constexpr (NUMBERS == 16) {
+        asm volatile("{.reg .pred add; setp.ne.b32 add, 1, 0; wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 "
+                     "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15},  "
+                     "{%16, %17, %18, %19}, %20, add, 1, 1, 0;}"
+                     : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]),
+                       "+f"(c[6]), "+f"(c[7]), "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]),
+                       "+f"(c[12]), "+f"(c[13]), "+f"(c[14]), "+f"(c[15])
                      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
     } else if constexpr (NUMBERS == 32) {
         asm volatile("{.reg .pred add; setp.ne.b32 add, 1, 0; wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "

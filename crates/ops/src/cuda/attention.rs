@@ -53,7 +53,7 @@ impl Cuda {
     pub(super) fn check_heads(&self, heads: usize, shape: PageShape) -> Result<(), OpsError> {
         let PageShape { kv_heads, head_dim, .. } = shape;
         let dim = head_dim.next_multiple_of(32);
-        let is_compiled = for_dim(&self.kernels.attend_rows, dim).is_some();
+        let is_compiled = self.kernels.attend_blocks(dim, [1, 1]).is_some();
         let fits = !self.in_f32 || dim <= COMMON_DIM;
         if is_compiled && fits && heads / kv_heads.max(1) <= MOST_GROUPED {
             return Ok(());
@@ -96,22 +96,25 @@ impl Cuda {
         self.stream.launch(Launch::new(function, grid, 128), arguments);
     }
 
-    /// Rows in blocks, a CTA each, over all their keys.
+    /// Rows in blocks, over all their keys.
     fn attend_rows(&self, seen: Seen<'_>, out: &Buffer) {
-        let Seen { step, layer, .. } = seen;
-        let pages = layer.pages;
-        let Some(function) = for_dim(&self.kernels.attend_rows, pages.dim()) else {
-            return;
-        };
-        // Of the widest heads a CTA takes half a block.
-        let parts = if pages.dim() > COMMON_DIM { 2 } else { 1 };
-        let attend = Launch::new(function, [step.blocks, pages.kv_heads, parts], 128);
+        let pages = seen.layer.pages;
+        let blocks = [seen.step.blocks, pages.kv_heads];
+        let by_warpgroups = self.kernels.attend_blocks_by_warpgroups(pages.dim(), blocks);
+        let launch = by_warpgroups.filter(|_| self.room.warpgroups);
+        if let Some(launch) = launch.or_else(|| self.kernels.attend_blocks(pages.dim(), blocks)) {
+            self.attend_by(launch, seen, out);
+        }
+    }
+
+    /// `launch` is one of those for blocks of rows; whichever it is, the bits are the same.
+    pub(super) fn attend_by(&self, launch: Launch, seen: Seen<'_>, out: &Buffer) {
         let arguments = seen
             .scores(seen.arguments())
-            .address(step.at.block_list)
+            .address(seen.step.at.block_list)
             .rows(out)
             .address(seen.lengths());
-        self.stream.launch(attend, arguments);
+        self.stream.launch(launch, arguments);
     }
 
     /// A CTA for each row and head, over all its keys.

@@ -23,6 +23,10 @@ const CLUSTER_ROWS: usize = 192;
 const FEWEST_WAVE_ROWS: usize = 9;
 /// Padded head dimensions that attention is compiled for.
 const DIMS: [usize; 5] = [32, 64, 128, 256, 512];
+/// Those of attention by warpgroups.
+const WARPGROUP_DIMS: [usize; 3] = [64, 128, 256];
+/// Queries of a block of attention at most: rows of one sequence, times the heads that share keys.
+pub const BLOCK_QUERIES: usize = 64;
 
 /// What becomes of a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +95,8 @@ pub struct Kernels {
     matmul_f32: Function,
     /// By dimension of a head, like the next; see [`for_dim`].
     pub attend_chunks: [Function; 5],
-    pub attend_rows: [Function; 5],
+    attend_rows: [Function; 5],
+    attend_warpgroup: [Function; 3],
     /// By format, epilogue, rows.
     small: [[[Function; 3]; 2]; 3],
     /// By format, epilogue.
@@ -170,6 +175,10 @@ impl Kernels {
             matmul_f32: plain("matmul_f32")?,
             attend_chunks: try_map(DIMS, |dim| plain(&format!("attend_chunks_{dim}")))?,
             attend_rows: try_map(DIMS, |dim| plain(&format!("attend_rows_{dim}")))?,
+            attend_warpgroup: try_map(WARPGROUP_DIMS, |dim| {
+                let bytes = warpgroups_only(attention_shared_bytes(dim));
+                stream.function(&format!("attend_warpgroup_{dim}"), bytes)
+            })?,
             small: by_form(|form| {
                 try_map(SMALL_ROWS, |rows| {
                     let name = format!("matmul_small_{form}_{rows}");
@@ -228,6 +237,26 @@ impl Kernels {
     pub fn matmul_f32(&self, size: Product) -> Launch {
         let grid = [size.rows.div_ceil(64), size.outputs.div_ceil(64), 1];
         Launch::new(self.matmul_f32, grid, 256)
+    }
+
+    /// The attention of so many blocks over keys of `dim` numbers, padded, of so many heads; `None` where it was not compiled for them.
+    pub fn attend_blocks(&self, dim: usize, [blocks, kv_heads]: [usize; 2]) -> Option<Launch> {
+        // Of the widest heads a CTA has room for fewer queries.
+        let queries = if dim > 256 { 16 } else { 32 };
+        let function = for_dim(&self.attend_rows, dim)?;
+        Some(Launch::new(function, [blocks, kv_heads, BLOCK_QUERIES / queries], 128))
+    }
+
+    /// The same by warpgroups.
+    pub fn attend_blocks_by_warpgroups(
+        &self,
+        dim: usize,
+        [blocks, kv_heads]: [usize; 2],
+    ) -> Option<Launch> {
+        let index = WARPGROUP_DIMS.iter().position(|known| *known == dim)?;
+        let grid = [blocks, kv_heads, BLOCK_QUERIES / warpgroup_queries(dim)];
+        let launch = Launch::new(self.attend_warpgroup[index], grid, 128);
+        Some(Launch { shared_bytes: attention_shared_bytes(dim), ..launch })
     }
 
     /// The matmul of `rows` rows with weights of `outputs` outputs that are not kept as f32, on such a GPU.
@@ -349,6 +378,16 @@ const BLOCK_SHARED_BYTES: usize = 98_304;
 fn warpgroup_shared_bytes(rows: usize) -> usize {
     let stages = if rows == 256 { 3 } else { 8 };
     rows * 128 * (stages + 4) + 256
+}
+
+/// Of a CTA.
+fn warpgroup_queries(dim: usize) -> usize {
+    if dim > 128 { 32 } else { 64 }
+}
+
+/// Queries, a chunk's weights, and what is known of each query; see kernels/attention_warpgroup.cuh.
+fn attention_shared_bytes(dim: usize) -> usize {
+    warpgroup_queries(dim) * (2 * dim + 600)
 }
 
 /// CTAs of a cluster that draws a row, where so many have room.

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::Cuda;
 use super::driver::{Graph, Pinned, Stream};
+use super::kernels::BLOCK_QUERIES;
 use super::region::Region;
 use super::sampler::Drawer;
 use super::scores::Scorer;
@@ -13,8 +14,6 @@ use crate::{AttentionShape, CHUNK, OpsError, PAGE, PageShape, Rows, StepLimits, 
 
 /// The position of a row that only fills its bucket, and the index of a row of logits that does.
 const NOTHING: u32 = u32::MAX;
-/// Rows of one sequence, times the heads that share keys, that one block of attention takes.
-const BLOCK_QUERIES: usize = 32;
 
 #[derive(Debug)]
 pub struct Stage {

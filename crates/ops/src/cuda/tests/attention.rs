@@ -131,7 +131,7 @@ fn sequences() -> Sequences {
 #[test]
 #[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn attention_is_the_cpus_up_to_the_rounding_of_weights() {
-    let gpu = gpu();
+    let (gpu, by_warps) = (gpu(), gpu_without_warpgroups());
     let cpu = Cpu::new(2).unwrap();
     let sequences = sequences();
     for case in cases().chain(both_ways()) {
@@ -140,6 +140,7 @@ fn attention_is_the_cpus_up_to_the_rounding_of_weights() {
         let exact = case.run(&cpu, &sequences, &qkv, &at_once);
         let magnitudes = case.run(&cpu, &sequences, &case.with_magnitudes(&qkv), &at_once);
         let found = case.run(&gpu, &sequences, &qkv, &at_once);
+        assert!(bits(&found) == bits(&case.run(&by_warps, &sequences, &qkv, &at_once)), "{case:?}");
         for (index, (found, exact)) in found.iter().zip(&exact).enumerate() {
             let off = HALF_STEP * (magnitudes[index] + exact.abs()) + 2e-5;
             assert!((found - exact).abs() <= off, "{case:?}, {index}: {found}, not {exact}");
@@ -151,7 +152,18 @@ fn attention_is_the_cpus_up_to_the_rounding_of_weights() {
 #[test]
 #[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn decoding_has_the_bits_of_prefill() {
-    cases().for_each(|case| check_steps(&gpu(), &case));
+    let by_warps = gpu_without_warpgroups();
+    for case in cases() {
+        check_steps(&gpu(), &case);
+        check_steps(&by_warps, &case);
+    }
+}
+
+/// Prompts are attended to by warpgroups or by warps, here by the latter.
+fn gpu_without_warpgroups() -> Cuda {
+    let mut gpu = gpu();
+    gpu.room.warpgroups = false;
+    gpu
 }
 
 fn check_steps(gpu: &Cuda, case: &Case) {
