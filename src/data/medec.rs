@@ -227,7 +227,7 @@ mod tests {
             (wrong.replace(",1, d", ",2, d"), "`Error Flag` is not 0 or 1"),
             (wrong.replace("\"0 A", "\"A"), "`Sentences` does not begin with 0"),
             (wrong.replace("\r\n1 B", "\r\n0 B"), "`Sentences` has a number twice"),
-            (wrong.replace("\r\n1 B", "\r\n0 B"), "`Error Sentence ID` is not one of 0 to 0"),
+            (wrong.replace("\r\n1 B", " B"), "`Error Sentence ID` is not one of 0 to 0"),
             (
                 wrong.replace(",1, d", ",0, d"),
                 "`Error Sentence ID` is one, and the flag says that there is no error",
