@@ -8,7 +8,6 @@ mod arguments;
 mod attention;
 mod backend;
 mod bandwidth;
-mod cut;
 mod delta_rule;
 #[cfg_attr(not(feature = "cuda"), path = "emulated.rs")]
 mod driver;
@@ -74,12 +73,7 @@ impl Cuda {
         let stream = Stream::open(ordinal)?;
         let kernels = Arc::new(Kernels::load(&stream)?);
         let mut gpu = Cuda::on(stream, kernels)?;
-        let agree = !left_out.wgmma && gpu.stream.has_warpgroups() && gpu.warpgroups_agree()?;
-        let units = agree && !left_out.units && gpu.units_agree()?;
-        let clusters = gpu.kernels.clusters_of_four;
-        let waves = agree && !left_out.waves && clusters.is_some() && gpu.waves_agree()?;
-        let clusters = clusters.filter(|_| waves);
-        gpu.room = Room { warpgroups: agree, units, clusters, ..gpu.room };
+        gpu.room = gpu.agreed_room(left_out)?;
         Ok(gpu)
     }
 
@@ -133,9 +127,11 @@ impl Cuda {
         let describe = |ordinal| match Cuda::open(ordinal) {
             Ok(gpu) => {
                 let left_out = warpgroups::left_out().is_ok_and(|left_out| left_out.wgmma);
-                let products = match gpu.room.warpgroups {
+                let by_wgmma = gpu.room.units || gpu.room.clusters.is_some();
+                let disagree = gpu.stream.has_warpgroups() && !gpu.room.warpgroups;
+                let products = match by_wgmma {
                     true => "products by wgmma",
-                    false if gpu.stream.has_warpgroups() && !left_out => {
+                    false if disagree && !left_out => {
                         "products by mma.sync, for wgmma gave other bits"
                     }
                     false => "products by mma.sync",

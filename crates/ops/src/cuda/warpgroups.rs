@@ -5,7 +5,6 @@
 
 use half::bf16;
 
-use super::cut::{Cut, ROWS as CTA_ROWS};
 use super::kernels::{Epilogue, MatmulForm, Product};
 use super::matmul::Matmul;
 use super::units::{ROWS as TILE_ROWS, Units};
@@ -20,7 +19,8 @@ const ROWS: usize = 256;
 const OUTPUTS: usize = 256;
 const INPUTS: usize = 512;
 
-/// What to leave out where a GPU stumbles over it: `wgmma`, or of that `units`, the CTAs that stay, or `waves`. That changes how fast a step is, not its bits.
+/// What to leave out where a GPU stumbles over it: `wgmma`, or of its products `units`, the CTAs that stay, or `waves`. That changes how
+/// fast a step is, not its bits.
 const WITHOUT: &str = "WARDROUND_CUDA_WITHOUT";
 
 pub fn left_out() -> Result<LeftOut, OpsError> {
@@ -50,20 +50,20 @@ impl LeftOut {
 }
 
 impl Cuda {
-    /// Multiplies the same matrices by warps and by warpgroups, these in every cut that the GPU has room for.
-    pub(super) fn warpgroups_agree(&self) -> Result<bool, OpsError> {
-        // Blocks of outputs, whole or split.
-        let wholes = if self.kernels.clusters_of_four.is_some() { 0..2 } else { 1..2 };
-        let cuts =
-            CTA_ROWS.iter().flat_map(|rows| wholes.clone().map(|whole| Cut { rows: *rows, whole }));
-        let cuts: Vec<Cut> = cuts.collect();
-        self.agree(|form, size| {
-            let kernels = cuts.iter().map(|cut| self.kernels.by_warpgroups(form, size, *cut));
-            kernels.collect()
-        })
+    /// What products may take of this GPU, once those by wgmma have been compared.
+    ///
+    /// Units' bits stand for wgmma's: they are compared even where they are left out, and where they are others no kernel by wgmma
+    /// is taken.
+    pub(super) fn agreed_room(&self, left_out: LeftOut) -> Result<Room, OpsError> {
+        let agree = !left_out.wgmma && self.stream.has_warpgroups() && self.units_agree()?;
+        let units = agree && !left_out.units;
+        let clusters = self.kernels.clusters_of_four;
+        let waves = agree && !left_out.waves && clusters.is_some() && self.waves_agree()?;
+        let clusters = clusters.filter(|_| waves);
+        Ok(Room { warpgroups: agree, units, clusters, ..self.room })
     }
 
-    /// The same with CTAs that stay, for one tile and several, whole and in chunks.
+    /// Multiplies the same matrices by warps and by units, these as one tile and several, whole and in chunks.
     pub(super) fn units_agree(&self) -> Result<bool, OpsError> {
         let cuts = TILE_ROWS.iter().flat_map(|rows| {
             let rounds = [(usize::MAX, 1), (2, 2), (0, 3), (0, 132)];

@@ -47,9 +47,9 @@ impl Wave {
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
     pub multiprocessors: usize,
-    /// Whether warpgroups' kernels may be taken.
+    /// Whether kernels by wgmma may be taken at all.
     pub warpgroups: bool,
-    /// Whether those whose CTAs stay may be taken for many rows.
+    /// Whether units, the CTAs that stay, may be taken for many rows.
     pub units: bool,
     /// Clusters of four CTAs, each of which fills a multiprocessor, that run at once; `None` where CTAs are not clustered.
     pub clusters: Option<usize>,
