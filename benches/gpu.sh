@@ -59,8 +59,8 @@ gate() { # of what wgmma is for, what says nothing or anything else than without
   [[ -s $log/texts.wgmma.sum ]] || { say "NOTHING WORKS even without wgmma"; return 1; }
   export WARDROUND_CUDA_WITHOUT=
   if ! cmp -s "$log/texts.wgmma.sum" "$log/texts.whole.sum"; then
-    jobs=(); for part in units waves units,waves; do sum_of $part & jobs+=($!); done; wait "${jobs[@]}"
-    for part in units waves units,waves wgmma; do cmp -s "$log/texts.wgmma.sum" "$log/texts.$part.sum" && { WARDROUND_CUDA_WITHOUT=$part; break; }; done
+    jobs=(); for part in units waves attention units,waves,attention; do sum_of $part & jobs+=($!); done; wait "${jobs[@]}"
+    for part in units waves attention units,waves,attention; do cmp -s "$log/texts.wgmma.sum" "$log/texts.$part.sum" && { WARDROUND_CUDA_WITHOUT=$part; break; }; done
   fi
   echo -n "$WARDROUND_CUDA_WITHOUT" >"$work/without"; say "leave out: ${WARDROUND_CUDA_WITHOUT:-nothing}"
 }

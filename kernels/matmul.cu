@@ -6,17 +6,14 @@
 //   matmul_medium_<format>_<epilogue>    any    (ceil(rows/64), ceil(n/128), 1 or 4)     256      LARGE_SHARED_BYTES
 //   matmul_wave_<format>_<epilogue>_W    ≤ W    (1 or 4, ceil(n / (16 · groups)), 1)     32 · groups, ≤ wave_groups(W)
 //   matmul_large_<format>_<epilogue>     any    (ceil(rows/128), ceil(n/128), 1)         256      LARGE_SHARED_BYTES
-//   matmul_warpgroup_<…>_<…>_B           any    (1 or 4 · ceil(rows/B), ceil(n/128), 1)  256      WarpgroupShared<B>::BYTES
 //   matmul_units_<…>_<…>_B               any    (as many as run at once, 1, 1)           512      UnitsShared<B>::BYTES
 //
 // R is 8, 16 or 32. gridDim.z = 4 is for fewer blocks than the device has room for. W is 16, 64 or 128; its four CTAs along
-// x are a cluster; its dynamic shared memory: see `WaveRing`. B is 128 or 256; of four
-// times as many CTAs along x four are a cluster. The warpgroups' kernels and those of a wave are for compute capability 9.0, and
-// do nothing elsewhere.
+// x are a cluster; its dynamic shared memory: see `WaveRing`. B is 128 or 256. Waves and units are for compute capability 9.0, and do
+// nothing elsewhere.
 #include "matmul_large.cuh"
 #include "matmul_small.cuh"
 #include "matmul_units.cuh"
-#include "matmul_warpgroup.cuh"
 #include "matmul_wave.cuh"
 
 // weights, scales, units: see `Weights`; x: bf16 [rows][x_stride]; n: outputs, gates and ups counted; k_tiles: K/32
@@ -64,17 +61,6 @@
     }                                                                                                              \
     EMULATED_KERNEL(matmul_large_##format##_##epilogue)
 
-#define MATMUL_WARPGROUP(format, Format, epilogue, Epilogue_, rows_of_cta)                                          \
-    extern "C" __global__ void __launch_bounds__(matmul::WARPGROUP_THREADS, 1)                                     \
-        matmul_warpgroup_##format##_##epilogue##_##rows_of_cta(MATMUL_PARAMETERS, const GRID_CONSTANT RowsMap map) { \
-        if constexpr (HAS_WGMMA) {                                                                                 \
-            matmul::multiply_by_warpgroups<matmul::Format, matmul::Epilogue::Epilogue_, rows_of_cta>(              \
-                {weights, scales, units, k_tiles}, {&map, x, x_stride, rows},                                       \
-                {out, out_stride, rows, n, gate}, {k_tiles, chunk_tiles});                                         \
-        }                                                                                                          \
-    }                                                                                                              \
-    EMULATED_KERNEL(matmul_warpgroup_##format##_##epilogue##_##rows_of_cta)
-
 // whole, row_blocks, chunks, pieces: see `Pieces`; sums and tickets: see `UnitsMeeting`.
 #define MATMUL_UNITS(format, Format, epilogue, Epilogue_, rows_of_tile)                                             \
     extern "C" __global__ void __launch_bounds__(matmul::UNITS_THREADS, 1)                                         \
@@ -98,9 +84,7 @@
     MATMUL_WAVE(format, Format, epilogue, Epilogue_, 64)     \
     MATMUL_WAVE(format, Format, epilogue, Epilogue_, 128)    \
     MATMUL_LARGE(format, Format, epilogue, Epilogue_)        \
-    MATMUL_WARPGROUP(format, Format, epilogue, Epilogue_, 128) \
-    MATMUL_WARPGROUP(format, Format, epilogue, Epilogue_, 256) \
-    MATMUL_UNITS(format, Format, epilogue, Epilogue_, 128)     \
+    MATMUL_UNITS(format, Format, epilogue, Epilogue_, 128)   \
     MATMUL_UNITS(format, Format, epilogue, Epilogue_, 256)
 
 #define MATMUL_FORMAT(format, Format)         \

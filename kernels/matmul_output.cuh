@@ -72,6 +72,19 @@ __device__ __forceinline__ float4 add(float4 a, float4 b) {
     return {__fadd_rn(a.x, b.x), __fadd_rn(a.y, b.y), __fadd_rn(a.z, b.z), __fadd_rn(a.w, b.w)};
 }
 
+// Sums of eight rows among a thread's, as `store` takes them.
+template <int COUNT>
+__device__ __forceinline__ float4 fragment_of(const float (&sums)[COUNT], int index) {
+    const float *c = sums + index * 4;
+    return {c[0], c[1], c[2], c[3]};
+}
+
+template <int COUNT>
+__device__ __forceinline__ void put_fragment(float (&sums)[COUNT], int index, float4 sum) {
+    float *c = sums + index * 4;
+    c[0] = sum.x, c[1] = sum.y, c[2] = sum.z, c[3] = sum.w;
+}
+
 // The sum of `count` chunks in order, each from the CTA of the cluster whose rank it is: from where `own` lies in this one's.
 __device__ __forceinline__ float4 add_of_cluster(const float4 *own, int count) {
     // All chunks are asked for at once, one that is not there in the first one's place.

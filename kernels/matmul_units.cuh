@@ -9,7 +9,7 @@
 // of several CTAs, they meet in memory: the last to come adds them up in order, and no one waits.
 #pragma once
 
-#include "matmul_block.cuh"
+#include "matmul_output.cuh"
 #include "mbarrier.cuh"
 #include "weights.cuh"
 #include "wgmma.cuh"

@@ -8,7 +8,7 @@
 // another's shared memory.
 #pragma once
 
-#include "matmul_block.cuh"
+#include "matmul_output.cuh"
 #include "mbarrier.cuh"
 #include "weights.cuh"
 #include "wgmma.cuh"

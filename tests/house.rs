@@ -93,13 +93,13 @@ const CAPS: &[(&str, usize)] = &[
     // 50 more: of two jobs of one item, the later waits (`in_flight.rs`).
     ("systems", 9462),
     // 120 more: each number of rows is a function of its own, which takes half of the time to compile.
-    // CTAs that stay stand beside the clusters that they are to replace until a GPU has judged.
     // 55 more: what a position does to queries and keys is a type, with queries that grow.
     // 480 more: the delta rule (`delta_rule.rs`) and its states.
     // 175 more: Gemma 4: queries without keys, gates by columns, capped logits, steps of the rows that give logits.
     // 150 more: Gemma 4 on GPUs of NVIDIA: heads turned (`cuda/rotary.rs`), what is done number by number (`cuda/elements.rs`).
     // 160 more: the delta rule on CUDA (`delta_rule.rs`), whose arithmetic is in `kernels/`.
     // 10 more: rows that decode beside prompts.
+    // 140 more: prompts' attention by `wgmma`, compared when a GPU is opened. The clusters of many rows went.
     ("ops", 12800),
     // 100 more: one type that prints ±, and the cells of a recipe that was stopped. What `report` says of them went below.
     // 30 more: the digest of equal runs; which prompts are the paper's only in part.

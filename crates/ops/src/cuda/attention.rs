@@ -101,7 +101,7 @@ impl Cuda {
         let pages = seen.layer.pages;
         let blocks = [seen.step.blocks, pages.kv_heads];
         let by_warpgroups = self.kernels.attend_blocks_by_warpgroups(pages.dim(), blocks);
-        let launch = by_warpgroups.filter(|_| self.room.warpgroups);
+        let launch = by_warpgroups.filter(|_| self.room.attention);
         if let Some(launch) = launch.or_else(|| self.kernels.attend_blocks(pages.dim(), blocks)) {
             self.attend_by(launch, seen, out);
         }

@@ -3,7 +3,6 @@
 //! The figures repeat what the heads of the `.cu` files say.
 
 use super::Buffer;
-use super::cut::{Cut, ROWS};
 use super::driver::{Function, Stream};
 use super::launch::Launch;
 use super::matmul::Matmul;
@@ -17,14 +16,12 @@ use crate::{Activation, OpsError};
 const SMALL_ROWS: [usize; 3] = [8, 16, 32];
 /// Rows that one block of a medium matmul takes: up to here the weights are read once.
 const MEDIUM_ROWS: usize = 64;
-/// With more rows than these the warpgroups' clusters are faster than medium matmuls even where they leave the GPU half empty.
-const CLUSTER_ROWS: usize = 192;
 /// With fewer rows than these small CTAs are faster than a wave.
 const FEWEST_WAVE_ROWS: usize = 9;
 /// Padded head dimensions that attention is compiled for.
 const DIMS: [usize; 5] = [32, 64, 128, 256, 512];
 /// Those of attention by warpgroups.
-const WARPGROUP_DIMS: [usize; 3] = [64, 128, 256];
+pub const WARPGROUP_DIMS: [usize; 3] = [64, 128, 256];
 /// Queries of a block of attention at most: rows of one sequence, times the heads that share keys.
 pub const BLOCK_QUERIES: usize = 64;
 
@@ -104,8 +101,6 @@ pub struct Kernels {
     large: [[Function; 2]; 3],
     /// By format, epilogue, rows; like the next, machine code for compute capability 9.0 alone does anything.
     wave: [[[Function; 3]; 2]; 3],
-    /// By format, epilogue, rows of a CTA.
-    warpgroup: [[[Function; 2]; 2]; 3],
     /// By format, epilogue, rows of a tile.
     units: [[[Function; 2]; 2]; 3],
     pub draw: Function,
@@ -193,15 +188,9 @@ impl Kernels {
                     stream.function(&format!("matmul_wave_{form}_{}", wave.rows), bytes)
                 })
             })?,
-            warpgroup: by_form(|form| {
-                try_map(ROWS, |rows| {
-                    let bytes = warpgroups_only(warpgroup_shared_bytes(rows));
-                    stream.function(&format!("matmul_warpgroup_{form}_{rows}"), bytes)
-                })
-            })?,
             units: by_form(|form| {
                 try_map(units::ROWS, |rows| {
-                    let bytes = warpgroups_only(warpgroup_shared_bytes(rows));
+                    let bytes = warpgroups_only(units::shared_bytes(rows));
                     stream.function(&format!("matmul_units_{form}_{rows}"), bytes)
                 })
             })?,
@@ -280,20 +269,15 @@ impl Kernels {
         if room.units && rows > MEDIUM_ROWS {
             return self.by_units((format, epilogue), size, Units::of(size, multiprocessors));
         }
-        let blocks = |most: usize| size.blocks(most);
         let launch = |function, [x, y]: [usize; 2], z| Launch {
             shared_bytes: BLOCK_SHARED_BYTES,
             ..Launch::new(function, [x, y, z], 256)
         };
-        let large = blocks(128);
-        let fill_it = rows > MEDIUM_ROWS && 4 * large[0] * large[1] >= 3 * multiprocessors;
-        if room.warpgroups && (fill_it || room.clusters.is_some() && rows > CLUSTER_ROWS) {
-            return self.by_warpgroups((format, epilogue), size, Cut::of(size, room));
-        }
-        if fill_it {
+        let large = size.blocks(128);
+        if rows > MEDIUM_ROWS && 4 * large[0] * large[1] >= 3 * multiprocessors {
             return Matmul::Large(launch(self.large[format as usize][column], large, 1));
         }
-        let medium = blocks(MEDIUM_ROWS);
+        let medium = size.blocks(MEDIUM_ROWS);
         let is_split = medium[0] * medium[1] < split_blocks(multiprocessors);
         let chunks = if is_split { 4 } else { 1 };
         Matmul::Medium(launch(self.medium[format as usize][column], medium, chunks))
@@ -337,28 +321,11 @@ impl Kernels {
         let function = functions[usize::from(cut.rows == units::ROWS[1])];
         Matmul::Units {
             launch: Launch {
-                shared_bytes: warpgroup_shared_bytes(cut.rows),
+                shared_bytes: units::shared_bytes(cut.rows),
                 ..Launch::new(function, [pieces.min(cut.ctas), 1, 1], units::THREADS)
             },
             rows: cut.rows,
             pieces: [whole, cut.row_blocks(size), chunks, pieces],
-        }
-    }
-
-    pub fn by_warpgroups(&self, (format, epilogue): MatmulForm, size: Product, cut: Cut) -> Matmul {
-        let [x, whole, split] = cut.blocks(size);
-        let functions = &self.warpgroup[format as usize][epilogue.column()];
-        let function = functions[usize::from(cut.rows == ROWS[1])];
-        let launch = |cluster: usize, grid: [usize; 3]| Launch {
-            cluster,
-            shared_bytes: warpgroup_shared_bytes(cut.rows),
-            ..Launch::new(function, grid, 256)
-        };
-        Matmul::Warpgroups {
-            whole: launch(1, [x, whole, 1]),
-            split: launch(4, [x * 4, split, 1]),
-            blocks: whole,
-            rows: cut.rows,
         }
     }
 }
@@ -373,12 +340,6 @@ pub const SUMS_BYTES: usize = 131_072;
 
 /// See kernels/matmul_large.cuh.
 const BLOCK_SHARED_BYTES: usize = 98_304;
-
-/// Stages of activations, totals and barriers; see kernels/matmul_warpgroup.cuh.
-fn warpgroup_shared_bytes(rows: usize) -> usize {
-    let stages = if rows == 256 { 3 } else { 8 };
-    rows * 128 * (stages + 4) + 256
-}
 
 /// Of a CTA.
 fn warpgroup_queries(dim: usize) -> usize {

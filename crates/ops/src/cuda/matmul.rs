@@ -1,17 +1,10 @@
-//! A product of activations with weights: its launches, most often one.
-
-use std::ops::Range;
+//! A product of activations with weights, which is one launch.
 
 use super::arguments::Arguments;
 use super::kernels::{Epilogue, Product};
 use super::launch::Launch;
 use super::matrix::{Format, Matrix};
-use super::pack::{GroupBytes, OUTPUTS};
-use super::region::Region;
 use super::{Buffer, Cuda};
-
-/// Outputs of a block of the warpgroups' CTAs.
-pub const BLOCK_OUTPUTS: usize = 128;
 
 #[derive(Clone, Copy, Debug)]
 pub enum Matmul {
@@ -26,17 +19,10 @@ pub enum Matmul {
         rows: usize,
     },
     Large(Launch),
-    /// By warpgroups: of so many blocks of outputs a CTA takes all inputs, of the others a cluster's take a chunk each.
-    Warpgroups {
-        whole: Launch,
-        split: Launch,
-        blocks: usize,
-        /// Of a CTA.
-        rows: usize,
-    },
-    /// By warpgroups whose CTAs stay.
+    /// By warpgroups, in CTAs that stay.
     Units {
         launch: Launch,
+        /// Of a tile.
         rows: usize,
         /// Tiles whose inputs a CTA takes all, blocks of rows, chunks of another tile, and what is to be done in all.
         pieces: [usize; 4],
@@ -44,20 +30,14 @@ pub enum Matmul {
 }
 
 impl Matmul {
-    /// Its launches, each with the outputs that are its own.
-    fn parts(self, outputs: usize) -> impl Iterator<Item = (Launch, Range<usize>)> {
-        let (first, second) = match self {
+    pub fn launch(self) -> Launch {
+        match self {
             Matmul::Small(launch)
             | Matmul::Medium(launch)
             | Matmul::Large(launch)
             | Matmul::Wave { launch, .. }
-            | Matmul::Units { launch, .. } => ((launch, 0..outputs), None),
-            Matmul::Warpgroups { whole, split, blocks, .. } => {
-                let middle = outputs.min(blocks * BLOCK_OUTPUTS);
-                ((whole, 0..middle), Some((split, middle..outputs)))
-            }
-        };
-        [Some(first), second].into_iter().flatten().filter(|(_, outputs)| !outputs.is_empty())
+            | Matmul::Units { launch, .. } => launch,
+        }
     }
 }
 
@@ -93,43 +73,26 @@ impl Cuda {
     ) {
         debug_assert_eq!(x.width, weights.inputs);
         let k_tiles = weights.k_tiles();
-        for (launch, outputs) in matmul.parts(weights.outputs) {
-            let group = outputs.start / OUTPUTS;
-            // Of a group's sixteen outputs eight are gates, where there are any.
-            let out_bytes = group * if out.is_wide { 4 * OUTPUTS } else { OUTPUTS };
-            let arguments = weights_from(weights, group)
-                .rows(x)
-                .int(x.rows)
-                .int(outputs.len())
-                .int(k_tiles)
-                // A quarter of all tiles is summed at once, for the same bits in every kernel.
-                .int(k_tiles.div_ceil(4))
-                .address(out.region.address() + out_bytes as u64)
-                .int(out.stride)
-                .int(epilogue.gate());
-            let arguments = match matmul {
-                Matmul::Medium(_) => arguments.region(&self.sums).region(&self.tickets),
-                Matmul::Units { rows, pieces, .. } => {
-                    let map = self.stream.rows_map(&x.region, [x.rows, x.stride], rows);
-                    let arguments = pieces.into_iter().fold(arguments, Arguments::int);
-                    arguments.region(&self.sums).region(&self.tickets).rows_map(map)
-                }
-                Matmul::Wave { rows, .. } | Matmul::Warpgroups { rows, .. } => {
-                    arguments.rows_map(self.stream.rows_map(&x.region, [x.rows, x.stride], rows))
-                }
-                _ => arguments,
-            };
-            self.stream.launch(launch, arguments);
-        }
+        let arguments = weights
+            .arguments()
+            .rows(x)
+            .int(x.rows)
+            .int(weights.outputs)
+            .int(k_tiles)
+            // A quarter of all tiles is summed at once, for the same bits in every kernel.
+            .int(k_tiles.div_ceil(4))
+            .rows(out)
+            .int(epilogue.gate());
+        let map = |rows| self.stream.rows_map(&x.region, [x.rows, x.stride], rows);
+        let arguments = match matmul {
+            Matmul::Small(_) | Matmul::Large(_) => arguments,
+            Matmul::Medium(_) => arguments.region(&self.sums).region(&self.tickets),
+            Matmul::Wave { rows, .. } => arguments.rows_map(map(rows)),
+            Matmul::Units { rows, pieces, .. } => {
+                let arguments = pieces.into_iter().fold(arguments, Arguments::int);
+                arguments.region(&self.sums).region(&self.tickets).rows_map(map(rows))
+            }
+        };
+        self.stream.launch(matmul.launch(), arguments);
     }
-}
-
-/// Where the weights lie of that group of sixteen outputs and those that follow.
-fn weights_from(weights: &Matrix, group: usize) -> Arguments {
-    let each = GroupBytes::of(weights.format, weights.k_tiles());
-    let address = |region: &Region, bytes: usize| region.address() + (group * bytes) as u64;
-    Arguments::default()
-        .address(address(&weights.values, each.values))
-        .address(weights.scales.as_ref().map_or(0, |scales| address(scales, each.scales)))
-        .address(weights.units.as_ref().map_or(0, |units| address(units, each.units)))
 }

@@ -8,7 +8,6 @@ mod arguments;
 mod attention;
 mod backend;
 mod bandwidth;
-mod cut;
 mod delta_rule;
 #[cfg_attr(not(feature = "cuda"), path = "emulated.rs")]
 mod driver;
@@ -18,6 +17,7 @@ mod failures;
 mod ferry;
 mod kernels;
 mod launch;
+mod left_out;
 mod matmul;
 mod matrix;
 mod pack;
@@ -70,16 +70,11 @@ impl Cuda {
     /// # Errors
     /// When there is no driver, no such GPU, or none of this build's kernels runs on it.
     pub fn open(ordinal: usize) -> Result<Cuda, OpsError> {
-        let left_out = warpgroups::left_out()?;
+        let left_out = left_out::left_out()?;
         let stream = Stream::open(ordinal)?;
         let kernels = Arc::new(Kernels::load(&stream)?);
         let mut gpu = Cuda::on(stream, kernels)?;
-        let agree = !left_out.wgmma && gpu.stream.has_warpgroups() && gpu.warpgroups_agree()?;
-        let units = agree && !left_out.units && gpu.units_agree()?;
-        let clusters = gpu.kernels.clusters_of_four;
-        let waves = agree && !left_out.waves && clusters.is_some() && gpu.waves_agree()?;
-        let clusters = clusters.filter(|_| waves);
-        gpu.room = Room { warpgroups: agree, units, clusters, ..gpu.room };
+        gpu.room = gpu.agreed_room(left_out)?;
         Ok(gpu)
     }
 
@@ -103,7 +98,7 @@ impl Cuda {
             pool: pool.map(Arc::new).map_err(|error| OpsError::memory("threads", error))?,
             ferry: Arc::default(),
             back: Arc::default(),
-            room: Room { multiprocessors, warpgroups: false, units: false, clusters: None },
+            room: Room::without_wgmma(multiprocessors),
             in_f32: false,
             stream,
         })
@@ -131,17 +126,7 @@ impl Cuda {
     /// A line for each GPU that this process sees.
     pub fn describe_all() -> Vec<String> {
         let describe = |ordinal| match Cuda::open(ordinal) {
-            Ok(gpu) => {
-                let left_out = warpgroups::left_out().is_ok_and(|left_out| left_out.wgmma);
-                let products = match gpu.room.warpgroups {
-                    true => "products by wgmma",
-                    false if gpu.stream.has_warpgroups() && !left_out => {
-                        "products by mma.sync, for wgmma gave other bits"
-                    }
-                    false => "products by mma.sync",
-                };
-                format!("{}, {products}", gpu.stream.describe())
-            }
+            Ok(gpu) => format!("{}, {}", gpu.stream.describe(), gpu.describe_products()),
             Err(error) => error.to_string(),
         };
         (0..Stream::count()).map(describe).collect()

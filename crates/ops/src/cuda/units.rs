@@ -1,7 +1,6 @@
 //! How a product of many rows is cut among CTAs that stay: tiles of which one takes all inputs, and the last ones chunk by chunk.
 
 use super::kernels::Product;
-use super::matmul::BLOCK_OUTPUTS;
 
 /// See kernels/matmul_units.cuh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,10 +15,18 @@ pub struct Units {
 
 /// Rows of a tile.
 pub const ROWS: [usize; 2] = [128, 256];
+/// Outputs of a tile.
+const OUTPUTS: usize = 128;
 pub const THREADS: usize = 512;
 /// Of the chunks of a tile: four sums of 256 rows by 128 outputs, and a ticket for each quarter of them and warp.
-pub const SUMS_BYTES: usize = 4 * 256 * BLOCK_OUTPUTS * 4;
+pub const SUMS_BYTES: usize = 4 * 256 * OUTPUTS * 4;
 pub const TICKETS_BYTES: usize = 4 * 8 * 4;
+
+/// Dynamic shared memory of a CTA: stages of activations, totals and barriers.
+pub fn shared_bytes(rows: usize) -> usize {
+    let stages = if rows == 256 { 3 } else { 8 };
+    rows * 128 * (stages + 4) + 256
+}
 
 impl Units {
     /// The fastest on a GPU of so many multiprocessors: all tiles whole, or only full rounds of them.
@@ -61,7 +68,7 @@ impl Units {
 }
 
 fn tiles(rows: usize, size: Product) -> usize {
-    size.rows.div_ceil(rows) * size.outputs.div_ceil(BLOCK_OUTPUTS)
+    size.rows.div_ceil(rows) * size.outputs.div_ceil(OUTPUTS)
 }
 
 #[cfg(test)]

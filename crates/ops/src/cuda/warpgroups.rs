@@ -1,70 +1,67 @@
-//! Whether this GPU's two kinds of products give the same bits: asked once, before wgmma is trusted with many rows; and whether
-//! it is wanted at all.
+//! Whether this GPU's two kinds of products give the same bits: asked of each family of kernels by wgmma when a GPU is opened; and
+//! whether it is wanted at all.
 //!
 //! Both sum sixteen products and what was there by one rule, as far as is known of Hopper; nowhere is it promised.
 
+use std::ops::Range;
+
 use half::bf16;
 
-use super::cut::{Cut, ROWS as CTA_ROWS};
-use super::kernels::{Epilogue, MatmulForm, Product};
+use super::attention::Seen;
+use super::kernels::{Epilogue, MatmulForm, Product, WARPGROUP_DIMS};
+use super::left_out::{LeftOut, left_out};
 use super::matmul::Matmul;
+use super::region::Region;
+use super::stage::Stage;
 use super::units::{ROWS as TILE_ROWS, Units};
 use super::wave::{Room, WAVES};
 use super::{Buffer, Cuda, Matrix};
 use crate::checkpoint::RawTensor;
 use crate::sampling::philox;
-use crate::{Backend, Numbers, OpsError, Precision, StoredType};
+use crate::{
+    AttentionShape, Backend, CHUNK, LayerPages, Numbers, OpsError, PAGE, PageShape, Precision,
+    Rows, StepLimits, StoredType,
+};
 
 /// Rows, outputs and inputs: every lane and both halves of a tile, sums of four chunks.
 const ROWS: usize = 256;
 const OUTPUTS: usize = 256;
 const INPUTS: usize = 512;
 
-/// What to leave out where a GPU stumbles over it: `wgmma`, or of that `units`, the CTAs that stay, or `waves`. That changes how fast a step is, not its bits.
-const WITHOUT: &str = "WARDROUND_CUDA_WITHOUT";
-
-pub fn left_out() -> Result<LeftOut, OpsError> {
-    LeftOut::named(&std::env::var(WITHOUT).unwrap_or_default())
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LeftOut {
-    pub wgmma: bool,
-    pub units: bool,
-    pub waves: bool,
-}
-
-impl LeftOut {
-    fn named(name: &str) -> Result<LeftOut, OpsError> {
-        match name.trim() {
-            "" => Ok(LeftOut { wgmma: false, units: false, waves: false }),
-            "units" => Ok(LeftOut { wgmma: false, units: true, waves: false }),
-            "wgmma" => Ok(LeftOut { wgmma: true, units: true, waves: true }),
-            "waves" => Ok(LeftOut { wgmma: false, units: false, waves: true }),
-            "units,waves" => Ok(LeftOut { wgmma: false, units: true, waves: true }),
-            other => Err(OpsError::unknown(format!(
-                "{WITHOUT} names `{other}`, which cannot be left out; known: wgmma, units, waves, or \"units,waves\""
-            ))),
-        }
-    }
-}
-
 impl Cuda {
-    /// Multiplies the same matrices by warps and by warpgroups, these in every cut that the GPU has room for.
-    pub(super) fn warpgroups_agree(&self) -> Result<bool, OpsError> {
-        // Blocks of outputs, whole or split.
-        let wholes = if self.kernels.clusters_of_four.is_some() { 0..2 } else { 1..2 };
-        let cuts =
-            CTA_ROWS.iter().flat_map(|rows| wholes.clone().map(|whole| Cut { rows: *rows, whole }));
-        let cuts: Vec<Cut> = cuts.collect();
-        self.agree(|form, size| {
-            let kernels = cuts.iter().map(|cut| self.kernels.by_warpgroups(form, size, *cut));
-            kernels.collect()
+    /// What may be taken of this GPU, once kernels by wgmma have been compared.
+    pub(super) fn agreed_room(&self, left_out: LeftOut) -> Result<Room, OpsError> {
+        let room = Room::without_wgmma(self.room.multiprocessors);
+        if !self.stream.has_warpgroups() {
+            return Ok(room);
+        }
+        let clusters = self.kernels.clusters_of_four;
+        let waves = !left_out.waves && clusters.is_some() && self.waves_agree()?;
+        Ok(Room {
+            units: !left_out.units && self.units_agree()?,
+            clusters: clusters.filter(|_| waves),
+            attention: !left_out.attention && self.attention_agrees()?,
+            ..room
         })
     }
 
-    /// The same with CTAs that stay, for one tile and several, whole and in chunks.
-    pub(super) fn units_agree(&self) -> Result<bool, OpsError> {
+    pub(super) fn describe_products(&self) -> &'static str {
+        let Room { units, clusters, attention, .. } = self.room;
+        let taken = [units, clusters.is_some(), attention];
+        let left_out = left_out().unwrap_or_default();
+        let left_out = [left_out.units, left_out.waves, left_out.attention];
+        let disagrees = |(taken, left_out): (&bool, &bool)| !taken && !left_out;
+        let disagree = self.stream.has_warpgroups() && taken.iter().zip(&left_out).any(disagrees);
+        match (taken.contains(&true), disagree) {
+            (true, false) => "products by wgmma",
+            (true, true) => "products by wgmma, and by mma.sync where that gave other bits",
+            (false, true) => "products by mma.sync, for wgmma gave other bits",
+            (false, false) => "products by mma.sync",
+        }
+    }
+
+    /// Multiplies the same matrices by warps and by units, these as one tile and several, whole and in chunks.
+    fn units_agree(&self) -> Result<bool, OpsError> {
         let cuts = TILE_ROWS.iter().flat_map(|rows| {
             let rounds = [(usize::MAX, 1), (2, 2), (0, 3), (0, 132)];
             rounds.map(|(whole, ctas)| Units { rows: *rows, whole, ctas })
@@ -76,7 +73,7 @@ impl Cuda {
     }
 
     /// The same in one wave, its CTAs alone and in clusters.
-    pub(super) fn waves_agree(&self) -> Result<bool, OpsError> {
+    fn waves_agree(&self) -> Result<bool, OpsError> {
         self.agree(|form, size| {
             let waves = WAVES.into_iter().filter(|wave| size.rows <= wave.rows);
             let cuts = waves.flat_map(|wave| [1, 4].map(|chunks| (wave, [chunks, 4])));
@@ -99,7 +96,7 @@ impl Cuda {
         for rows in [ROWS / 16, ROWS / 4, ROWS / 2, ROWS] {
             x.set_rows(rows);
             // On a GPU of one multiprocessor every size is a large one.
-            let room = Room { multiprocessors: 1, warpgroups: false, units: false, clusters: None };
+            let room = Room::without_wgmma(1);
             let size = Product { rows, outputs: OUTPUTS, inputs: INPUTS };
             let kernels = &self.kernels;
             let by_warps = kernels.matmul(weights.format, Epilogue::Plain, size, room);
@@ -111,6 +108,65 @@ impl Cuda {
             }
         }
         Ok(true)
+    }
+
+    /// The last rows of a sequence, behind a chunk of keys and more, by warps and by warpgroups.
+    fn attention_agrees(&self) -> Result<bool, OpsError> {
+        WARPGROUP_DIMS.into_iter().try_fold(true, |all, dim| Ok(all && self.attends_alike(dim)?))
+    }
+
+    fn attends_alike(&self, head_dim: usize) -> Result<bool, OpsError> {
+        // Queries of two CTAs, one of which lacks some.
+        const ROWS: usize = 40;
+        const HEADS: usize = 2;
+        const KEYS: usize = CHUNK + 2 * PAGE;
+        let shape = PageShape { layers: 1, kv_heads: 1, head_dim };
+        let pages = self.pages(shape, StoredType::Bf16, KEYS / PAGE)?;
+        let mut queries = self.buffer(ROWS, HEADS * head_dim, Numbers::Narrow)?;
+        queries.set_rows(ROWS);
+        let fill = |region: &Region, seed| {
+            let numbers = numbers(region.bytes() / 2, seed, 118..128).into_iter();
+            self.stream.write(region, 0, &numbers.flat_map(bf16::to_le_bytes).collect::<Vec<_>>());
+        };
+        fill(&pages.keys, 3);
+        fill(&pages.values, 4);
+        fill(&queries.region, 5);
+
+        let limits = StepLimits { rows: ROWS, logit_rows: 1, positions: KEYS };
+        let mut stage = Stage::new(self, shape, HEADS, limits)?;
+        let positions: Vec<u32> = (0..KEYS as u32).collect();
+        let table: Vec<u32> = (0..(KEYS / PAGE) as u32).rev().collect();
+        let rows = Rows {
+            tokens: &[0; ROWS],
+            positions: &positions[KEYS - ROWS..],
+            sequences: &[0; ROWS],
+            segments: &[],
+            tables: &[&table],
+            states: &[],
+        };
+        let step = stage.send(&self.stream, rows, &[]);
+        let seen = Seen {
+            queries: &queries.region,
+            shape: AttentionShape { heads: HEADS, scale: 0.5, window: None, both_ways: false },
+            step,
+            layer: LayerPages { pages: &pages, layer: 0 },
+        };
+        let (kernels, blocks) = (&self.kernels, [step.blocks, 1]);
+        let by_warps = kernels.attend_blocks(head_dim, blocks);
+        let launches = [by_warps, kernels.attend_blocks_by_warpgroups(head_dim, blocks)];
+        let bits: Result<Vec<Vec<u8>>, OpsError> = launches
+            .into_iter()
+            .flatten()
+            .map(|launch| {
+                let mut out = self.buffer(ROWS, HEADS * head_dim, Numbers::Narrow)?;
+                out.set_rows(ROWS);
+                self.attend_by(launch, seen, &out);
+                let mut back = self.stream.pin(out.region.bytes())?;
+                self.stream.download(&out.region, &mut back, out.region.bytes())?;
+                Ok(back.bytes().to_vec())
+            })
+            .collect();
+        Ok(bits?.windows(2).all(|pair| pair[0] == pair[1]))
     }
 
     /// The bits of a product by one of the kernels for many rows.
@@ -130,24 +186,15 @@ impl Cuda {
 
 /// Numbers of both signs from 2⁻²⁰ to 2²⁰, so that sums lose what is far below their largest part.
 fn scattered(count: usize, seed: u64) -> Vec<bf16> {
+    numbers(count, seed, 107..148)
+}
+
+/// Numbers of both signs of such exponents, 127 for 1.
+fn numbers(count: usize, seed: u64, exponents: Range<u64>) -> Vec<bf16> {
     let number = |index| {
         let bits = philox(seed, index);
-        let exponent = 107 + (bits >> 8) % 41;
+        let exponent = exponents.start + (bits >> 8) % (exponents.end - exponents.start);
         bf16::from_bits(((bits & 0x80) << 8 | exponent << 7 | bits & 0x7F) as u16)
     };
     (0..count as u64).map(number).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_wgmma_and_units_can_be_left_out() {
-        let named = |name| LeftOut::named(name).map(|left_out| (left_out.wgmma, left_out.units));
-        assert_eq!((named(""), named(" units")), (Ok((false, false)), Ok((false, true))));
-        assert_eq!(named(" wgmma"), Ok((true, true)));
-        let error = named("wgmma,graphs").unwrap_err();
-        assert!(error.to_string().contains("`wgmma,graphs`"), "{error}");
-    }
 }

@@ -43,23 +43,27 @@ impl Wave {
     }
 }
 
-/// What a choice of matmul takes of the GPU into account.
+/// What a choice of kernels takes of the GPU into account; all but the first are kernels by wgmma.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
     pub multiprocessors: usize,
-    /// Whether warpgroups' kernels may be taken.
-    pub warpgroups: bool,
-    /// Whether those whose CTAs stay may be taken for many rows.
+    /// Whether units, the CTAs that stay, may be taken for many rows.
     pub units: bool,
-    /// Clusters of four CTAs, each of which fills a multiprocessor, that run at once; `None` where CTAs are not clustered.
+    /// Clusters of four CTAs, each of which fills a multiprocessor, that run at once; `None` where there are no waves.
     pub clusters: Option<usize>,
+    /// Whether warpgroups may attend to prompts.
+    pub attention: bool,
 }
 
 impl Room {
+    pub fn without_wgmma(multiprocessors: usize) -> Room {
+        Room { multiprocessors, units: false, clusters: None, attention: false }
+    }
+
     /// The CTAs along the inputs of a matmul in one wave, and the groups of each, where all have room at once: so that the
     /// fullest multiprocessor has the fewest weights; and of equal cuts the one with the most bytes on their way.
     pub fn wave(self, format: Format, outputs: usize, wave: Wave) -> Option<[usize; 2]> {
-        let clusters = self.clusters.filter(|_| self.warpgroups)?;
+        let clusters = self.clusters?;
         let all = outputs.div_ceil(16);
         let sizes = (1..=wave.groups / WARPGROUP).map(|warpgroups| warpgroups * WARPGROUP);
         let split = sizes.clone().map(|groups| ([4, groups], clusters));
@@ -80,7 +84,7 @@ mod tests {
     use super::*;
 
     const H100: Room =
-        Room { multiprocessors: 132, warpgroups: true, units: false, clusters: Some(30) };
+        Room { multiprocessors: 132, units: false, clusters: Some(30), attention: false };
 
     fn cuts(wave: Wave) -> [Option<[usize; 2]>; 4] {
         // Of Qwen3-4B: `down` and `o`, `qkv`, gates with ups, and logits.
@@ -94,10 +98,9 @@ mod tests {
     }
 
     #[test]
-    fn without_clusters_or_warpgroups_there_are_no_waves() {
+    fn without_clusters_there_are_no_waves() {
         let [wave, ..] = WAVES;
         assert_eq!(Room { clusters: None, ..H100 }.wave(Format::Bf16, 2560, wave), None);
-        assert_eq!(Room { warpgroups: false, ..H100 }.wave(Format::Bf16, 2560, wave), None);
         let alone = Room { clusters: Some(0), ..H100 }.wave(Format::Bf16, 2560, wave);
         assert_eq!(alone, Some([1, 4]));
     }

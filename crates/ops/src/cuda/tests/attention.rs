@@ -162,7 +162,7 @@ fn decoding_has_the_bits_of_prefill() {
 /// Prompts are attended to by warpgroups or by warps, here by the latter.
 fn gpu_without_warpgroups() -> Cuda {
     let mut gpu = gpu();
-    gpu.room.warpgroups = false;
+    gpu.room.attention = false;
     gpu
 }
 

@@ -6,55 +6,61 @@ use super::super::driver::Stream;
 use super::super::kernels::{Epilogue, Kernels, Product};
 use super::super::matmul::Matmul;
 use super::super::matrix::Format;
+use super::super::units;
 use super::super::wave::Room;
 
 #[test]
 fn kernels_load_where_shared_memory_is_scarce_and_warpgroups_are_none() {
     Kernels::load(&Stream::ada()).unwrap();
-    // What the same GPU refuses: the warpgroups' own matmuls.
-    let name = "matmul_warpgroup_bf16_f32_128";
-    assert!(Stream::ada().function(name, 163_840).is_err());
+    // What the same GPU refuses: the matmuls of Hopper alone.
+    let name = "matmul_units_bf16_f32_128";
+    assert!(Stream::ada().function(name, units::shared_bytes(128)).is_err());
 }
 
-/// Qwen3-4B's largest product is bound by the second cache in blocks of 128 rows; small ones fill the GPU with them; and
-/// those of few outputs, which would leave it half empty, are split along their inputs.
+const H100: Room = Room { multiprocessors: 132, units: true, clusters: Some(30), attention: true };
+
+fn taken(kernels: &Kernels, [rows, outputs, inputs]: [usize; 3], room: Room) -> Matmul {
+    let size = Product { rows, outputs, inputs };
+    kernels.matmul(Format::Bf16, Epilogue::Plain, size, room)
+}
+
+/// Qwen3-4B's gates with ups, `down` and `o`: CTAs take tiles of 256 rows and 128 outputs round by round, and chunks of the last.
 #[test]
-fn products_of_many_rows_take_the_faster_rounds() {
+fn products_of_many_rows_are_units() {
     let kernels = Kernels::load(&super::gpu().stream).unwrap();
-    let room = Room { multiprocessors: 132, warpgroups: true, units: false, clusters: Some(32) };
-    // Rows of a CTA, and blocks of outputs that are whole and split.
-    let cut = |rows: usize, outputs: usize, inputs: usize| {
-        let size = Product { rows, outputs, inputs };
-        match kernels.matmul(Format::Bf16, Epilogue::Plain, size, room) {
-            Matmul::Warpgroups { whole, split, .. } => {
-                let [x, y, _] = split.grid;
-                Some((rows.div_ceil(x / split.cluster), whole.grid[1], y))
-            }
-            _ => None,
-        }
+    let cut = |rows, outputs, inputs| match taken(&kernels, [rows, outputs, inputs], H100) {
+        Matmul::Units { launch, rows, pieces } => Some((rows, pieces, launch.grid[0])),
+        _ => None,
     };
-    assert_eq!(cut(2048, 19_456, 2560), Some((256, 148, 4)), "nine rounds, and a short one");
-    assert_eq!(cut(2048, 6144, 2560), Some((256, 48, 0)), "three rounds");
-    assert_eq!(cut(512, 4096, 2560), Some((128, 32, 0)), "a round either way");
-    assert_eq!(cut(2048, 2560, 9728), Some((256, 16, 4)), "a round, and a short one");
-    assert_eq!(cut(384, 2560, 9728), Some((128, 0, 20)), "60 blocks fill half of the GPU");
-    assert_eq!(cut(64, 19_456, 2560), None, "one wave");
+    assert_eq!(cut(2048, 19_456, 2560), Some((256, [1188, 8, 4, 1300], 132)), "28 are split");
+    assert_eq!(cut(2048, 2560, 9728), Some((256, [132, 8, 4, 244], 132)), "28 are split");
+    assert_eq!(cut(256, 2560, 9728), Some((256, [0, 1, 4, 80], 80)), "all are split");
+    assert_eq!(cut(129, 4096, 2560).map(|(.., ctas)| ctas > 1), Some(true), "too many for a wave");
+    assert_eq!(cut(128, 2560, 4096), None, "one wave");
+}
+
+#[test]
+fn without_units_products_of_many_rows_are_by_warps() {
+    let kernels = Kernels::load(&super::gpu().stream).unwrap();
+    let room = Room { units: false, ..H100 };
+    let large = taken(&kernels, [2048, 2560, 9728], room);
+    assert!(matches!(large, Matmul::Large(_)), "{large:?}");
+    let medium = taken(&kernels, [384, 2560, 9728], room);
+    assert!(matches!(medium, Matmul::Medium(_)), "60 blocks of 128 rows: {medium:?}");
+    let wave = taken(&kernels, [128, 2560, 9728], room);
+    assert!(matches!(wave, Matmul::Wave { .. }), "{wave:?}");
 }
 
 /// The published sizes of Qwen3-4B and Llama-3.2-3B: few rows are one wave wherever its CTAs run at once.
 #[test]
 fn products_of_few_rows_are_one_wave() {
     let kernels = Kernels::load(&super::gpu().stream).unwrap();
-    let room = Room { multiprocessors: 132, warpgroups: true, units: false, clusters: Some(30) };
-    let matmul = |rows, outputs| {
-        let size = Product { rows, outputs, inputs: 2560 };
-        kernels.matmul(Format::Bf16, Epilogue::Plain, size, room)
-    };
+    let matmul = |rows, outputs| taken(&kernels, [rows, outputs, 2560], H100);
     for rows in [9, 16, 33, 64, 65, 128] {
         for outputs in [2560, 3072, 5120, 6144, 16_384, 19_456] {
             if rows > 64 && outputs == 19_456 {
                 let found = matmul(rows, outputs);
-                assert!(matches!(found, Matmul::Warpgroups { .. }), "no room for all: {found:?}");
+                assert!(matches!(found, Matmul::Units { .. }), "no room for all: {found:?}");
                 continue;
             }
             let Matmul::Wave { launch, .. } = matmul(rows, outputs) else {

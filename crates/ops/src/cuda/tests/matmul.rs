@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::Activation;
 use crate::cuda::Matrix;
-use crate::cuda::cut::{self, Cut};
 use crate::cuda::kernels::{Epilogue, Product};
+use crate::cuda::left_out::LeftOut;
 use crate::cuda::matmul::Matmul;
 use crate::cuda::units::{self, Units};
 use crate::cuda::wave::{Room, WAVES};
@@ -20,15 +20,14 @@ pub const ROWS: [usize; 15] = [1, 2, 7, 8, 9, 16, 17, 31, 33, 64, 65, 70, 129, 2
 const FEW_ROWS: [usize; 7] = [1, 9, 17, 64, 70, 129, 260];
 const MANY_INPUTS: usize = 1000;
 const MOST_ROWS: usize = 260;
-/// As many multiprocessors as an H200 has; so few that sizes are called large and no kernel is split, by warps and
-/// warpgroups; and as many as give a wave's CTAs several groups, in clusters and alone.
-pub const ROOMS: [Room; 6] = [
-    Room { multiprocessors: 132, warpgroups: false, units: false, clusters: None },
-    Room { multiprocessors: 1, warpgroups: false, units: false, clusters: None },
-    Room { multiprocessors: 2, warpgroups: true, units: false, clusters: None },
-    Room { multiprocessors: 16, warpgroups: true, units: false, clusters: Some(4) },
-    Room { multiprocessors: 2, warpgroups: true, units: false, clusters: Some(0) },
-    Room { multiprocessors: 2, warpgroups: true, units: true, clusters: None },
+/// As many multiprocessors as an H200 has; so few that sizes are called large and no kernel is split; as many as give a wave's
+/// CTAs several groups, in clusters and alone, with units for more rows and without; and units alone.
+pub const ROOMS: [Room; 5] = [
+    Room { multiprocessors: 132, units: false, clusters: None, attention: false },
+    Room { multiprocessors: 1, units: false, clusters: None, attention: false },
+    Room { multiprocessors: 16, units: true, clusters: Some(4), attention: false },
+    Room { multiprocessors: 2, units: false, clusters: Some(0), attention: false },
+    Room { multiprocessors: 2, units: true, clusters: None, attention: false },
 ];
 
 pub const EPILOGUES: [Epilogue; 3] =
@@ -110,14 +109,7 @@ impl Layer {
         (matmul, self.multiply_by(gpu, epilogue, rows, matmul))
     }
 
-    /// The last `rows` rows, by warpgroups' CTAs cut so.
-    pub fn multiply_cut(&self, gpu: &Cuda, epilogue: Epilogue, rows: usize, cut: Cut) -> Vec<f32> {
-        let form = (self.matrix(epilogue).format, epilogue);
-        let matmul = gpu.kernels.by_warpgroups(form, self.size(epilogue, rows), cut);
-        self.multiply_by(gpu, epilogue, rows, matmul)
-    }
-
-    /// The last `rows` rows, by CTAs that stay.
+    /// The last `rows` rows, by units cut so.
     pub fn multiply_in_units(
         &self,
         gpu: &Cuda,
@@ -187,17 +179,6 @@ impl Layer {
     }
 }
 
-/// Those that the GPU has room for: no block is whole, one is, all are.
-pub fn cuts(gpu: &Cuda) -> Vec<Cut> {
-    let wholes = match (gpu.stream.has_warpgroups(), gpu.stream.most_clustered() >= 4) {
-        (false, _) => vec![],
-        (true, false) => vec![usize::MAX],
-        (true, true) => vec![0, 1, usize::MAX],
-    };
-    let each = |rows| wholes.iter().map(move |whole| Cut { rows, whole: *whole });
-    cut::ROWS.into_iter().flat_map(each).collect()
-}
-
 /// A CTA with many tiles, a few with whole tiles and chunks, and as many as there are chunks.
 pub fn units(gpu: &Cuda) -> Vec<Units> {
     if !gpu.stream.has_warpgroups() {
@@ -256,7 +237,7 @@ fn check(kept: Quantisation) {
     let met = check_company(&gpu, kept, &SHAPES);
     let mut every = BTreeSet::from(["large", "medium", "medium, split", "small"]);
     if gpu.stream.has_warpgroups() {
-        every.extend(["units", "warpgroups of 128 rows", "warpgroups of 256 rows"]);
+        every.extend(["units of 128 rows", "units of 256 rows"]);
     }
     if gpu.stream.most_clustered() >= 4 {
         every.extend(["wave", "wave, clustered"]);
@@ -266,7 +247,7 @@ fn check(kept: Quantisation) {
 
 fn has(gpu: &Cuda, room: Room) -> bool {
     let can = [gpu.stream.has_warpgroups(), gpu.stream.most_clustered() >= 4];
-    (can[0] || !room.warpgroups) && (can[1] || room.clusters.is_none())
+    (can[0] || !room.units) && (can[1] || room.clusters.is_none())
 }
 
 /// That every kernel gives a row the same bits, whatever the rows beside it. Gives the kinds that were met.
@@ -293,22 +274,12 @@ fn check_company(
                         Matmul::Wave { launch, .. } if launch.cluster > 1 => "wave, clustered",
                         Matmul::Wave { .. } => "wave",
                         Matmul::Large(_) => "large",
-                        Matmul::Warpgroups { whole, .. } if whole.shared_bytes > 200_000 => {
-                            "warpgroups of 256 rows"
-                        }
-                        Matmul::Warpgroups { .. } => "warpgroups of 128 rows",
-                        Matmul::Units { .. } => "units",
+                        Matmul::Units { rows: 256, .. } => "units of 256 rows",
+                        Matmul::Units { .. } => "units of 128 rows",
                     });
                     assert!(
                         bits(&found) == bits(&all[(MOST_ROWS - rows) * width..]),
                         "{what}, {rows} rows on {room:?}"
-                    );
-                }
-                for cut in cuts(gpu).into_iter().filter(|_| rows > 64) {
-                    let found = layer.multiply_cut(gpu, epilogue, rows, cut);
-                    assert!(
-                        bits(&found) == bits(&all[(MOST_ROWS - rows) * width..]),
-                        "{what}, {rows} rows, {cut:?}"
                     );
                 }
                 for cut in units(gpu).into_iter().filter(|_| rows > 64) {
@@ -324,16 +295,27 @@ fn check_company(
     met
 }
 
-/// A million sums of sixteen products, of numbers from 2⁻²⁰ to 2²⁰.
+/// A million sums of sixteen products, of numbers from 2⁻²⁰ to 2²⁰; and attention.
 #[test]
 #[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn wgmma_has_the_bits_of_mma_sync() {
     let gpu = gpu();
-    if gpu.stream.has_warpgroups() {
-        assert!(gpu.warpgroups_agree().unwrap());
-        assert!(gpu.units_agree().unwrap());
-        assert!(gpu.waves_agree().unwrap());
-        assert!(gpu.room.warpgroups, "what the GPU was asked when it was opened");
+    let is_hopper = gpu.stream.has_warpgroups();
+    let Room { units, clusters, attention, .. } = gpu.room;
+    assert_eq!([units, clusters.is_some(), attention], [is_hopper; 3], "asked when it was opened");
+}
+
+#[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
+fn what_is_left_out_is_not_taken() {
+    let gpu = gpu();
+    let is_hopper = gpu.stream.has_warpgroups();
+    for (units, waves, attention) in
+        [(true, false, false), (false, true, false), (false, false, true)]
+    {
+        let room = gpu.agreed_room(LeftOut { units, waves, attention }).unwrap();
+        let taken = [room.units, room.clusters.is_some(), room.attention];
+        assert_eq!(taken, [units, waves, attention].map(|left_out| is_hopper && !left_out));
     }
 }
 

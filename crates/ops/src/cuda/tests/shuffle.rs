@@ -41,10 +41,6 @@ fn products_do_not_depend_on_the_order_of_threads() {
                     let what = format!("{kept} {epilogue:?}, {rows} rows in waves");
                     assert_same(&gpu, &what, || layer.multiply_in_waves(&gpu, epilogue, rows));
                 }
-                for cut in matmul::cuts(&gpu).into_iter().filter(|_| rows > 64) {
-                    let what = format!("{kept} {epilogue:?}, {rows} rows, {cut:?}");
-                    assert_same(&gpu, &what, || layer.multiply_cut(&gpu, epilogue, rows, cut));
-                }
                 for cut in matmul::units(&gpu).into_iter().filter(|_| rows > 64) {
                     let what = format!("{kept} {epilogue:?}, {rows} rows, {cut:?}");
                     assert_same(&gpu, &what, || layer.multiply_in_units(&gpu, epilogue, rows, cut));

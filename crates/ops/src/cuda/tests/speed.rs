@@ -11,6 +11,7 @@ use crate::cuda::kernels::{Epilogue, Product};
 use crate::cuda::matmul::Matmul;
 use crate::cuda::matrix::Format;
 use crate::cuda::units::{self, Units};
+use crate::cuda::wave::Room;
 use crate::{Activation, HeadNorms};
 
 const IS_EMULATED: bool = cfg!(not(feature = "cuda"));
@@ -67,9 +68,8 @@ fn bytes_of(gpu: &Cuda, buffer: &Buffer, rows: usize) -> Vec<u8> {
 #[ignore = "a measurement"]
 fn products_of_many_rows() {
     let gpu = gpu();
-    let mut old_room = gpu.room;
-    old_room.units = false;
-    let multiprocessors = if IS_EMULATED { 3 } else { old_room.multiprocessors };
+    let without_units = Room { units: false, ..gpu.room };
+    let multiprocessors = if IS_EMULATED { 3 } else { gpu.room.multiprocessors };
     let most = ROWS[ROWS.len() - 1];
     let mut sums = vec![[0.0; 2]; ROWS.len()];
     for (name, outputs, inputs, epilogue) in PRODUCTS {
@@ -98,8 +98,8 @@ fn products_of_many_rows() {
             x.set_rows(rows);
             let size = Product { rows, outputs, inputs };
             let chosen = Units::of(size, multiprocessors);
-            let old = gpu.kernels.matmul(Format::Bf16, epilogue, size, old_room);
-            let mut kernels = vec![(format!("old: {}", short(old)), old)];
+            let other = gpu.kernels.matmul(Format::Bf16, epilogue, size, without_units);
+            let mut kernels = vec![(short(other), other)];
             for tile_rows in units::ROWS {
                 let tiles = rows.div_ceil(tile_rows) * outputs.div_ceil(128);
                 let rounds = tiles / multiprocessors * multiprocessors;
@@ -141,40 +141,27 @@ fn products_of_many_rows() {
                 println!(
                     "{name:10} {rows:4} rows {micros:7.1} us {rate:6.0} TFLOP/s {same} {label}"
                 );
-                if label.starts_with("old") {
-                    sums[index][0] += micros;
-                } else if label.starts_with('*') {
-                    sums[index][1] += micros;
+                match label.as_str() {
+                    label if label.starts_with('*') => sums[index][1] += micros,
+                    label if label.starts_with(' ') => {}
+                    _ => sums[index][0] += micros,
                 }
                 assert!(!IS_EMULATED || same == "same bits");
             }
         }
     }
-    for (rows, [old, new]) in ROWS.iter().zip(sums) {
+    for (rows, [other, units]) in ROWS.iter().zip(sums) {
         println!(
-            "a layer's products of {rows} rows: {old:.0} us by the old kernels, {new:.0} us by *"
+            "a layer's products of {rows} rows: {other:.0} us without units, {units:.0} us by *"
         );
     }
 }
 
 fn short(matmul: Matmul) -> String {
-    match matmul {
-        Matmul::Warpgroups { whole, split, rows, .. } => {
-            format!("warpgroups of {rows}: {:?} whole, {:?} split", whole.grid, split.grid)
-        }
-        Matmul::Small(launch)
-        | Matmul::Medium(launch)
-        | Matmul::Wave { launch, .. }
-        | Matmul::Large(launch)
-        | Matmul::Units { launch, .. } => {
-            let named = format!("{matmul:?}");
-            let name = named.split(['(', ' ']).next().unwrap_or_default();
-            format!(
-                "{name}: {:?} of {}, {} to a cluster",
-                launch.grid, launch.threads, launch.cluster
-            )
-        }
-    }
+    let named = format!("{matmul:?}");
+    let name = named.split(['(', ' ']).next().unwrap_or_default();
+    let launch = matmul.launch();
+    format!("{name}: {:?} of {}, {} to a cluster", launch.grid, launch.threads, launch.cluster)
 }
 
 /// Heads of Qwen3-4B.
