@@ -131,20 +131,24 @@ __device__ __forceinline__ void add_half(const Cache<DIM> &cache, const Warpgrou
         });
 }
 
+// One step of the next: lanes so far apart share what they have, so that each keeps LEFT numbers.
+template <int LEFT, int COUNT, class Fold>
+__device__ __forceinline__ void fold_with(int distance, float (&numbers)[COUNT], const Fold &fold) {
+    const bool upper = (threadIdx.x & distance) != 0;
+#pragma unroll
+    for (int n = 0; n < LEFT; ++n) {
+        const float kept = upper ? numbers[n + LEFT] : numbers[n], given = upper ? numbers[n] : numbers[n + LEFT];
+        numbers[n] = fold(kept, __shfl_xor_sync(0xFFFFFFFF, given, distance));
+    }
+}
+
 // Folds what the lanes of equal q have for 2j + e, a query each, as a tree over g, neighbours first. What is left are the numbers
 // of queries `first_of_folded` and, of COUNT 16, the next one.
 template <int COUNT, class Fold>
 __device__ __forceinline__ void fold_over_keys(float (&numbers)[COUNT], const Fold &fold) {
-#pragma unroll
-    for (int step = 0; step < 3; ++step) {
-        const bool upper = (threadIdx.x >> (2 + step) & 1) != 0;
-        const int left = COUNT >> (step + 1);
-#pragma unroll
-        for (int n = 0; n < left; ++n) {
-            const float kept = upper ? numbers[n + left] : numbers[n], given = upper ? numbers[n] : numbers[n + left];
-            numbers[n] = fold(kept, __shfl_xor_sync(0xFFFFFFFF, given, 4 << step));
-        }
-    }
+    fold_with<COUNT / 2>(4, numbers, fold);
+    fold_with<COUNT / 4>(8, numbers, fold);
+    fold_with<COUNT / 8>(16, numbers, fold);
 }
 
 template <int COUNT>

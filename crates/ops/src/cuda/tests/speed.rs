@@ -7,12 +7,13 @@ use std::time::Instant;
 
 use super::*;
 use crate::cuda::Matrix;
+use crate::cuda::attention::Seen;
 use crate::cuda::kernels::{Epilogue, Product};
 use crate::cuda::matmul::Matmul;
 use crate::cuda::matrix::Format;
 use crate::cuda::units::{self, Units};
 use crate::cuda::wave::Room;
-use crate::{Activation, HeadNorms};
+use crate::{Activation, AttentionShape, HeadNorms};
 
 const IS_EMULATED: bool = cfg!(not(feature = "cuda"));
 const SILU: Epilogue = Epilogue::Gated(Activation::Silu);
@@ -196,5 +197,58 @@ fn rotation_and_pages_of_many_rows() {
             }
         });
         println!("rotate_and_store of {rows} rows: {micros:.1} us");
+    }
+}
+
+/// The first and the second 2,048 rows of a prompt, by warps and by warpgroups; heads of Qwen3-4B and of Gemma3-4B.
+#[test]
+#[ignore = "a measurement"]
+fn attention_of_prompts() {
+    let gpu = gpu();
+    let rows = if IS_EMULATED { 70 } else { 2048 };
+    for (heads, kv_heads, head_dim, before) in
+        [(32, 8, 128, 0), (32, 8, 128, rows), (8, 4, 256, 0), (8, 4, 256, rows)]
+    {
+        let shape = PageShape { layers: 1, kv_heads, head_dim };
+        let sequences = sequences::Sequences::new(&[before + rows], 0);
+        let mut pages = gpu.pages(shape, StoredType::Bf16, sequences.pages()).unwrap();
+        for (region, seed) in [(&mut pages.keys, 1), (&mut pages.values, 2)] {
+            *region = filled(&gpu, region.bytes() / 2, seed);
+        }
+        let mut queries = gpu.buffer(rows, heads * head_dim, Numbers::Narrow).unwrap();
+        queries.region = filled(&gpu, queries.region.bytes() / 2, 3);
+        queries.set_rows(rows);
+        let mut stage = gpu.stage(shape, heads, sequences.limits()).unwrap();
+        let tables = sequences.tables();
+        let step = stage.send(&gpu.stream, sequences.step(before..before + rows, &tables), &[]);
+        let seen = Seen {
+            queries: &queries.region,
+            shape: AttentionShape { heads, scale: 0.01, window: None, both_ways: false },
+            step,
+            layer: LayerPages { pages: &pages, layer: 0 },
+        };
+        let blocks = [step.blocks, kv_heads];
+        let by_warps = gpu.kernels.attend_blocks(head_dim, blocks).unwrap();
+        let by_warpgroups = gpu.kernels.attend_blocks_by_warpgroups(head_dim, blocks).unwrap();
+        let mut results = Vec::new();
+        for (label, launch) in [("warps", by_warps), ("warpgroups", by_warpgroups)] {
+            let mut out = gpu.buffer(rows, heads * head_dim, Numbers::Narrow).unwrap();
+            out.set_rows(rows);
+            let best = (0..4).map(|_| {
+                let started = Instant::now();
+                (0..LAUNCHES).for_each(|_| gpu.attend_by(launch, seen, &out));
+                gpu.stream.synchronise().unwrap();
+                started.elapsed().as_secs_f64() * 1e6 / LAUNCHES as f64
+            });
+            let micros = best.fold(f64::MAX, f64::min);
+            results.push(bytes_of(&gpu, &out, rows));
+            let same = if results[0] == results[results.len() - 1] { "same" } else { "OTHER" };
+            let products = 4.0 * (heads * head_dim * rows) as f64 * (before + rows / 2) as f64;
+            let rate = products / micros / 1e6;
+            println!(
+                "attention, heads of {head_dim}, {rows} rows behind {before}: {micros:.1} us {rate:.0} TFLOP/s {same} bits by {label}"
+            );
+            assert!(!IS_EMULATED || same == "same");
+        }
     }
 }
