@@ -4,13 +4,13 @@
 //
 //   kernel               grid                           threads  a CTA's work
 //   attend_chunks_*      (rows, kv_heads, chunk_slots)  128      a chunk, for a row's heads that share a kv head
-//   attend_rows_*        (blocks, kv_heads, 2)          128      up to 32 queries, of rows of one sequence or text
-//   attend_rows_512      (blocks, kv_heads, 4)          128      up to 16: registers and shared memory have room for no more
-//   attend_warpgroup_*   (blocks, kv_heads, 1)          128      up to 64, by wgmma: for compute capability 9.0
-//   attend_warpgroup_256 (blocks, kv_heads, 2)          128      up to 32
+//   attend_rows_*        (kv_heads, blocks, 2)          128      up to 32 queries, of rows of one sequence or text
+//   attend_rows_512      (kv_heads, blocks, 4)          128      up to 16: registers and shared memory have room for no more
+//   attend_warpgroup_*   (kv_heads, blocks, 1)          128      up to 64, by wgmma: for compute capability 9.0
+//   attend_warpgroup_256 (kv_heads, blocks, 2)          128      up to 32
 //
 // The suffix is DIM, head_dim rounded up: 32, 64, 128, 256 or 512, of warpgroups 64, 128 or 256. A group, the heads that share a kv
-// head, is of 1 to 16. A block has 64 queries at most.
+// head, is of 1 to 16. A block has 64 queries at most; the last ones, which see most, are taken first.
 // Positions, sequences and tables must be there before a step's first kernel starts: attend_chunks_* reads them before
 // `wait_for_inputs`, so that keys and values are on their way early.
 #include "attention_decode.cuh"
@@ -24,12 +24,12 @@ __device__ __forceinline__ void attend_block(const Inputs &inputs, const uint2 *
     __shared__ Meeting<DIM, TILES> meeting;
     let_dependents_start();
     wait_for_inputs();
-    const Packing packing = inputs.packing(blocks[blockIdx.x], 16 * TILES);
+    const Packing packing = inputs.packing(blocks, 16 * TILES);
     if (!packing.holds(0)) return;
     const Views views(inputs, packing, 16 * TILES);
     gather(inputs, packing, views.common, meeting);
 
-    const Cache<DIM> cache = inputs.cache<DIM>(packing.first_row, blockIdx.y);
+    const Cache<DIM> cache = inputs.cache<DIM>(packing.first_row, packing.kv_head);
     const Span seen = views.any;
     Merged merged[2 * TILES];
     float sums[TILES][DIM / 32][4] = {};
@@ -58,7 +58,7 @@ __device__ __forceinline__ void attend_block(const Inputs &inputs, const uint2 *
     }                                                                                                                  \
     EMULATED_KERNEL(attend_chunks_##DIM)
 
-// blocks (first row, rows) [gridDim.x]; out: see `Result`; lengths: see `Inputs`.
+// blocks (first row, rows) [gridDim.y]; out: see `Result`; lengths: see `Inputs`.
 #define ATTEND_BLOCKS(name, DIM, CTAS, attend)                                                                         \
     extern "C" __global__ void __launch_bounds__(attention::THREADS, CTAS) name##_##DIM(                               \
         const uint4 *queries, const uint4 *keys, const uint4 *values, const unsigned *positions,                       \

@@ -168,7 +168,7 @@ __device__ __forceinline__ void attend_chunk(const Inputs &inputs, const Partial
     __shared__ Meeting<DIM, 1> meeting;
     let_dependents_start();
     const unsigned row = blockIdx.x, slot = blockIdx.z;
-    const Packing packing = {row, 1, static_cast<unsigned>(inputs.heads / inputs.kv_heads)};
+    const Packing packing = {row, 1, static_cast<unsigned>(inputs.heads / inputs.kv_heads), blockIdx.y};
     const Cache<DIM> cache = inputs.cache<DIM>(row, blockIdx.y);
     const unsigned position = load_past_l1(inputs.positions + row);
     const Span seen = keys_seen(position, inputs.window);

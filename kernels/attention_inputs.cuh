@@ -5,14 +5,13 @@
 
 namespace attention {
 
-// Which queries a CTA has: those of a group's heads in some rows, row by row, from the one of the number `skipped` on. Its y is the
-// group's kv head.
+// Which queries a CTA has: those of a group's heads in some rows, row by row, from the one of the number `skipped` on.
 struct Packing {
-    unsigned first_row, rows, group, skipped = 0;
+    unsigned first_row, rows, group, kv_head, skipped = 0;
 
     __device__ bool holds(unsigned index) const { return skipped + index < rows * group; }
     __device__ unsigned row(unsigned index) const { return first_row + (skipped + index) / group; }
-    __device__ unsigned head(unsigned index) const { return blockIdx.y * group + (skipped + index) % group; }
+    __device__ unsigned head(unsigned index) const { return kv_head * group + (skipped + index) % group; }
     // The last of so many queries' rows, and one.
     __device__ unsigned end_row(unsigned queries) const {
         return first_row + (min(skipped + queries, rows * group) + group - 1) / group;
@@ -46,9 +45,10 @@ struct Inputs {
         return {keys, values, static_cast<unsigned>(kv_heads), kv_head, table};
     }
 
-    // Of a block (first row, rows), of which a CTA has so many queries, the z-th.
-    __device__ Packing packing(uint2 block, unsigned queries) const {
-        return {block.x, block.y, static_cast<unsigned>(heads / kv_heads), queries * blockIdx.z};
+    // Of the y-th block (first row, rows) from the last, of which a CTA has so many queries, the z-th; its x is the kv head.
+    __device__ Packing packing(const uint2 *blocks, unsigned queries) const {
+        const uint2 block = blocks[gridDim.y - 1 - blockIdx.y];
+        return {block.x, block.y, static_cast<unsigned>(heads / kv_heads), blockIdx.x, queries * blockIdx.z};
     }
 };
 

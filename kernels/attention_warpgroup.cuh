@@ -57,12 +57,12 @@ __device__ __forceinline__ void gather(const Inputs &inputs, const Packing &pack
 #pragma unroll
         for (int piece = 0; piece < 4; ++piece) {
             unsigned char *to = meeting.queries[block / 2] + place_in_stage(index, block % 2 * 4 + piece);
-            reinterpret_cast<unsigned *>(to)[lane % 4] = pairs[piece];
+            store_operand(to + lane % 4 * 4, pairs[piece]);
         }
     }
     if (threadIdx.x < QUERIES) meeting.seen[threadIdx.x] = inputs.seen(packing.row(threadIdx.x), packing.holds(threadIdx.x));
     if (threadIdx.x == 0) meeting.common = common;
-    fence_copies();
+    fence_stores();
     __syncthreads();
 }
 
@@ -100,8 +100,8 @@ __device__ __forceinline__ void score_half(const Cache<DIM> &cache, const Warpgr
     multiply_rows<DIM / 16, DIM == 128 ? 4 : 8>(
         [&](int step, uint4(&rows)[2]) {
             const uint4 *from = keys + step / 2 * 128 + step % 2 * 2 * TILE_STEP;
-            rows[0] = load_in_order(from);
-            rows[1] = load_in_order(from + TILE_STEP);
+            rows[0] = load_once_in_order(from);
+            rows[1] = load_once_in_order(from + TILE_STEP);
         },
         [&](int step, int half, const unsigned(&rows)[4]) {
             const int block = step / 2;
@@ -110,7 +110,7 @@ __device__ __forceinline__ void score_half(const Cache<DIM> &cache, const Warpgr
 }
 
 // sums[tile of 64 dims][4j + …] += Σ value · weight over the keys of half a chunk, page by page. Pages that nobody sees have
-// weights of zero, and a neighbour stands in for them.
+// weights of zero, and a neighbour stands in for them: which adds nothing, if its values are numbers.
 template <int DIM, int SUMS>
 __device__ __forceinline__ void add_half(const Cache<DIM> &cache, const WarpgroupMeeting<DIM> &meeting, unsigned first, Span pages,
                                          float (&sums)[DIM / 64][SUMS]) {
@@ -122,8 +122,8 @@ __device__ __forceinline__ void add_half(const Cache<DIM> &cache, const Warpgrou
         [&](int step, uint4(&rows)[2]) {
             const unsigned page = min(max(first + step / TILES, pages.first), pages.end - 1);
             const uint4 *from = cache.values_of(page) + step % TILES * 256 + own;
-            rows[0] = load_in_order(from);
-            rows[1] = load_in_order(from + 32);
+            rows[0] = load_once_in_order(from);
+            rows[1] = load_once_in_order(from + 32);
         },
         [&](int step, int half, const unsigned(&rows)[4]) {
             const int page = step / TILES;
@@ -177,7 +177,8 @@ __device__ __forceinline__ float mask_query(int n, Span seen, unsigned first_key
         for (int tile = 0; tile < PAGE_TILES; ++tile) {
             const int key = half * static_cast<int>(HALF_PAGES * PAGE) + 2 * tile;
             float &score = scores[half][tile / 2][n / 2 * 4 + tile % 2 * 2 + n % 2];
-            score = ALL_SEEN || (key >= first && key < end) ? __fmul_rn(score, scale) : -INFINITY;
+            const float scaled = __fmul_rn(score, scale);
+            score = ALL_SEEN || (key >= first && key < end) ? scaled : -INFINITY;
             maximum = fmaxf(maximum, score);
         }
     }
@@ -207,12 +208,12 @@ __device__ __forceinline__ void mask(unsigned chunk, float scale, float (&scores
 template <int DIM, int SUMS>
 __device__ __forceinline__ void weigh(const float (&scores)[2][2][SUMS], WarpgroupMeeting<DIM> &meeting) {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    float totals[2][SUMS / 2];
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-        float totals[SUMS / 2];
+    for (int eight = 0; eight < SUMS / 4; ++eight) {
+        const float2 maximum = meeting.maximum(eight * 8 + lane % 4 * 2);
 #pragma unroll
-        for (int eight = 0; eight < SUMS / 4; ++eight) {
-            const float2 maximum = meeting.maximum(eight * 8 + lane % 4 * 2);
+        for (int half = 0; half < 2; ++half) {
             unsigned pairs[PAGE_TILES];
             float first = 0, second = 0;
 #pragma unroll
@@ -220,17 +221,20 @@ __device__ __forceinline__ void weigh(const float (&scores)[2][2][SUMS], Warpgro
                 const float *score = &scores[half][tile / 2][eight * 4 + tile % 2 * 2];
                 const float one = exponential_below_one(__fsub_rn(score[0], maximum.x));
                 const float other = exponential_below_one(__fsub_rn(score[1], maximum.y));
-                first = __fadd_rn(first, one);
-                second = __fadd_rn(second, other);
+                first = tile == 0 ? one : __fadd_rn(first, one);
+                second = tile == 0 ? other : __fadd_rn(second, other);
                 pairs[tile] = pack_bf16(one, other);
             }
-            totals[2 * eight] = first;
-            totals[2 * eight + 1] = second;
+            totals[half][2 * eight] = first;
+            totals[half][2 * eight + 1] = second;
             unsigned char *panel = meeting.weights[half * 2 + warp / 2];
             store_matrices_transposed(panel + place_in_stage(eight * 8 + lane % 8, warp % 2 * 4 + lane / 8), pairs);
         }
-        fold_over_keys(totals, [](float one, float other) { return __fadd_rn(one, other); });
-        keep_folded(totals, meeting.totals[half * HALF_PAGES + warp]);
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        fold_over_keys(totals[half], [](float one, float other) { return __fadd_rn(one, other); });
+        keep_folded(totals[half], meeting.totals[half * HALF_PAGES + warp]);
     }
 }
 
@@ -291,12 +295,12 @@ __device__ __forceinline__ void attend_by_warpgroup([[maybe_unused]] const Input
         Meeting &meeting = *reinterpret_cast<Meeting *>(dynamic_shared());
         let_dependents_start();
         wait_for_inputs();
-        const Packing packing = inputs.packing(blocks[blockIdx.x], QUERIES);
+        const Packing packing = inputs.packing(blocks, QUERIES);
         if (!packing.holds(0)) return;
         const Views views(inputs, packing, QUERIES);
         gather(inputs, packing, views.common, meeting);
 
-        const Cache<DIM> cache = inputs.cache<DIM>(packing.first_row, blockIdx.y);
+        const Cache<DIM> cache = inputs.cache<DIM>(packing.first_row, packing.kv_head);
         Merged merged;  // of the query that has the thread's number
         float sums[DIM / 64][SUMS] = {};
         for (unsigned chunk = views.any.first / CHUNK; chunk * CHUNK < views.any.end; ++chunk) {
@@ -309,7 +313,7 @@ __device__ __forceinline__ void attend_by_warpgroup([[maybe_unused]] const Input
             mask(chunk, inputs.scale, scores, meeting);
             __syncthreads();
             weigh(scores, meeting);
-            fence_copies();
+            fence_stores();
             __syncthreads();
             if (threadIdx.x < QUERIES) {
                 const int query = threadIdx.x;

@@ -67,7 +67,7 @@ struct Fiber {
     unsigned group = 0;  // of the copies not yet committed
     std::vector<Copy> copies;
     const void *awaited = nullptr;  // the counted barrier that it waits at
-    bool unfenced = false;  // copies have landed of which products know nothing
+    bool unfenced = false;  // it has stored what products know nothing of
 };
 
 // Dynamic shared memory is aligned to this.
@@ -409,7 +409,9 @@ void emulator::await_copies(unsigned pending) {
     current->unfenced |= landed != 0;
 }
 
-void emulator::fence_copies() { current->unfenced = false; }
+void emulator::note_store() { current->unfenced = true; }
+
+void emulator::fence_stores() { current->unfenced = false; }
 
 namespace {
 
@@ -508,7 +510,7 @@ void emulator::multiply_async(const AsyncProduct &product) {
         if (!warp.begun) fail("a product without a fence since the last group");
         for (unsigned thread = 0; thread < machine->warp_count * lanes; ++thread) {
             const Fiber &fiber = machine->fibers[thread];
-            if (fiber.unfenced && fiber.warp->cta == warp.cta) fail("copies have landed that are not fenced for products");
+            if (fiber.unfenced && fiber.warp->cta == warp.cta) fail("what threads have stored is not fenced for products");
         }
         Product &started = warp.products.emplace_back();
         memcpy(started.parts, slots, sizeof started.parts);

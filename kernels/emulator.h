@@ -75,8 +75,9 @@ unsigned char *dynamic_shared();
 void copy_later(void *to, const void *from, unsigned bytes, unsigned zeros);
 void commit_copies();
 void await_copies(unsigned pending);
-// Copies that have landed are for products only once they are fenced.
-void fence_copies();
+// What a thread has stored, and copies of its that have landed, are for products only once they are fenced.
+void note_store();
+void fence_stores();
 // Ends the process: a kernel did what the hardware would not survive.
 [[noreturn]] void fail(const char *what);
 

@@ -54,6 +54,19 @@ __device__ __forceinline__ uint4 load_in_order(const uint4 *from) {
 #endif
 }
 
+// The same past the first cache, for what no other warp of the multiprocessor reads soon.
+__device__ __forceinline__ uint4 load_once_in_order(const uint4 *from) {
+#ifdef WARDROUND_EMULATED
+    return load_in_order(from);
+#else
+    uint4 value;
+    asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+                 : "l"(from));
+    return value;
+#endif
+}
+
 // A word past the first cache, which before the wait may still hold what stood there a step ago.
 __device__ __forceinline__ unsigned load_past_l1(const unsigned *from) {
 #ifdef WARDROUND_EMULATED
@@ -227,6 +240,7 @@ __device__ __forceinline__ void store_matrices_transposed([[maybe_unused]] void 
         unsigned matrices[4];
     };
     emulator::require_aligned(row, 16);
+    emulator::note_store();
     emulator::exchange(Brought{row, {matrices[0], matrices[1], matrices[2], matrices[3]}}, [](void *slots, unsigned) {
         const Brought *lanes = static_cast<const Brought *>(slots);
         for (unsigned lane = 0; lane < 32; ++lane) {

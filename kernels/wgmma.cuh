@@ -1,7 +1,7 @@
 // Hopper's asynchronous products of a warpgroup (four warps), one small function each, with a body for the emulator.
 // Only machine code for sm_90a has them; `HAS_WGMMA` says whether this is such.
 //
-// The order of a warpgroup: `fence_copies` and a barrier once copies have landed, `begin_products`, `multiply_async` any
+// The order of a warpgroup: `fence_stores` and a barrier behind stores to shared memory, `begin_products`, `multiply_async` any
 // number of times, `commit_products`, `await_products`. Until awaited, neither sums nor fragments nor what is read of
 // shared memory may change.
 #pragma once
@@ -16,10 +16,18 @@ constexpr bool HAS_WGMMA = true;
 constexpr bool HAS_WGMMA = false;
 #endif
 
-// Makes this thread's landed copies to shared memory visible to products. For others a barrier must follow.
-__device__ __forceinline__ void fence_copies() {
+// Stores four bytes of what products read.
+__device__ __forceinline__ void store_operand(unsigned char *to_shared, unsigned value) {
 #ifdef WARDROUND_EMULATED
-    emulator::fence_copies();
+    emulator::note_store();
+#endif
+    *reinterpret_cast<unsigned *>(to_shared) = value;
+}
+
+// Makes what this thread has stored to shared memory visible to products. For others a barrier must follow.
+__device__ __forceinline__ void fence_stores() {
+#ifdef WARDROUND_EMULATED
+    emulator::fence_stores();
 #elif defined(__CUDA_ARCH_FEAT_SM90_ALL)
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #endif

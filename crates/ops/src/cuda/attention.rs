@@ -99,8 +99,8 @@ impl Cuda {
     /// Rows in blocks, over all their keys.
     fn attend_rows(&self, seen: Seen<'_>, out: &Buffer) {
         let pages = seen.layer.pages;
-        let blocks = [seen.step.blocks, pages.kv_heads];
-        let by_warpgroups = self.kernels.attend_blocks_by_warpgroups(pages.dim(), blocks);
+        let blocks = [pages.kv_heads, seen.step.blocks];
+        let by_warpgroups = self.kernels.attend_by_warpgroups(pages.dim(), blocks);
         let launch = by_warpgroups.filter(|_| self.room.attention);
         if let Some(launch) = launch.or_else(|| self.kernels.attend_blocks(pages.dim(), blocks)) {
             self.attend_by(launch, seen, out);

@@ -228,22 +228,18 @@ impl Kernels {
         Launch::new(self.matmul_f32, grid, 256)
     }
 
-    /// The attention of so many blocks over keys of `dim` numbers, padded, of so many heads; `None` where it was not compiled for them.
-    pub fn attend_blocks(&self, dim: usize, [blocks, kv_heads]: [usize; 2]) -> Option<Launch> {
+    /// The attention of so many heads' keys, of `dim` numbers, padded, by so many blocks; `None` where it was not compiled for them.
+    pub fn attend_blocks(&self, dim: usize, [x, y]: [usize; 2]) -> Option<Launch> {
         // Of the widest heads a CTA has room for fewer queries.
         let queries = if dim > 256 { 16 } else { 32 };
         let function = for_dim(&self.attend_rows, dim)?;
-        Some(Launch::new(function, [blocks, kv_heads, BLOCK_QUERIES / queries], 128))
+        Some(Launch::new(function, [x, y, BLOCK_QUERIES / queries], 128))
     }
 
     /// The same by warpgroups.
-    pub fn attend_blocks_by_warpgroups(
-        &self,
-        dim: usize,
-        [blocks, kv_heads]: [usize; 2],
-    ) -> Option<Launch> {
+    pub fn attend_by_warpgroups(&self, dim: usize, [x, y]: [usize; 2]) -> Option<Launch> {
         let index = WARPGROUP_DIMS.iter().position(|known| *known == dim)?;
-        let grid = [blocks, kv_heads, BLOCK_QUERIES / warpgroup_queries(dim)];
+        let grid = [x, y, BLOCK_QUERIES / warpgroup_queries(dim)];
         let launch = Launch::new(self.attend_warpgroup[index], grid, 128);
         Some(Launch { shared_bytes: attention_shared_bytes(dim), ..launch })
     }

@@ -4,7 +4,7 @@ use crate::OpsError;
 
 /// What to leave out where a GPU stumbles over it: `wgmma`, or of its kernels `units`, products by CTAs that stay, `waves`, those of few
 /// rows, or `attention`. That changes how fast a step is, not its bits.
-const WITHOUT: &str = "WARDROUND_CUDA_WITHOUT";
+pub const WITHOUT: &str = "WARDROUND_CUDA_WITHOUT";
 
 pub fn left_out() -> Result<LeftOut, OpsError> {
     LeftOut::named(&std::env::var(WITHOUT).unwrap_or_default())

@@ -9,7 +9,7 @@ use half::bf16;
 
 use super::attention::Seen;
 use super::kernels::{Epilogue, MatmulForm, Product, WARPGROUP_DIMS};
-use super::left_out::{LeftOut, left_out};
+use super::left_out::{LeftOut, WITHOUT, left_out};
 use super::matmul::Matmul;
 use super::region::Region;
 use super::stage::Stage;
@@ -36,28 +36,24 @@ impl Cuda {
             return Ok(room);
         }
         let clusters = self.kernels.clusters_of_four;
-        let waves = !left_out.waves && clusters.is_some() && self.waves_agree()?;
+        let waves = !left_out.waves && clusters.is_some() && told(self.waves_agree(), "waves")?;
         Ok(Room {
-            units: !left_out.units && self.units_agree()?,
+            units: !left_out.units && told(self.units_agree(), "units")?,
             clusters: clusters.filter(|_| waves),
-            attention: !left_out.attention && self.attention_agrees()?,
+            attention: !left_out.attention && told(self.attention_agrees(), "attention")?,
             ..room
         })
     }
 
-    pub(super) fn describe_products(&self) -> &'static str {
+    pub(super) fn describe_products(&self) -> String {
         let Room { units, clusters, attention, .. } = self.room;
-        let taken = [units, clusters.is_some(), attention];
         let left_out = left_out().unwrap_or_default();
-        let left_out = [left_out.units, left_out.waves, left_out.attention];
-        let disagrees = |(taken, left_out): (&bool, &bool)| !taken && !left_out;
-        let disagree = self.stream.has_warpgroups() && taken.iter().zip(&left_out).any(disagrees);
-        match (taken.contains(&true), disagree) {
-            (true, false) => "products by wgmma",
-            (true, true) => "products by wgmma, and by mma.sync where that gave other bits",
-            (false, true) => "products by mma.sync, for wgmma gave other bits",
-            (false, false) => "products by mma.sync",
-        }
+        let taken = [units, clusters.is_some(), attention];
+        let by = if taken.contains(&true) { "wgmma" } else { "mma.sync" };
+        let wanted = [!left_out.units, !left_out.waves, !left_out.attention];
+        let disagree = self.stream.has_warpgroups() && taken != wanted;
+        let why = if disagree { "; what gave other bits by wgmma is not taken" } else { "" };
+        format!("products by {by}{why}")
     }
 
     /// Multiplies the same matrices by warps and by units, these as one tile and several, whole and in chunks.
@@ -110,16 +106,20 @@ impl Cuda {
         Ok(true)
     }
 
-    /// The last rows of a sequence, behind a chunk of keys and more, by warps and by warpgroups.
+    /// The last rows of a sequence, behind a chunk of keys and more, by warps and by warpgroups; with the window some see less than
+    /// half of a chunk.
     fn attention_agrees(&self) -> Result<bool, OpsError> {
-        WARPGROUP_DIMS.into_iter().try_fold(true, |all, dim| Ok(all && self.attends_alike(dim)?))
+        let cases = WARPGROUP_DIMS.into_iter().flat_map(|dim| [(dim, None), (dim, Some(40))]);
+        cases
+            .into_iter()
+            .try_fold(true, |all, (dim, window)| Ok(all && self.attends_alike(dim, window)?))
     }
 
-    fn attends_alike(&self, head_dim: usize) -> Result<bool, OpsError> {
-        // Queries of two CTAs, one of which lacks some.
+    fn attends_alike(&self, head_dim: usize, window: Option<usize>) -> Result<bool, OpsError> {
+        // Queries of two CTAs, both of which lack some.
         const ROWS: usize = 40;
-        const HEADS: usize = 2;
-        const KEYS: usize = CHUNK + 2 * PAGE;
+        const HEADS: usize = 3;
+        const KEYS: usize = CHUNK + 7 * PAGE;
         let shape = PageShape { layers: 1, kv_heads: 1, head_dim };
         let pages = self.pages(shape, StoredType::Bf16, KEYS / PAGE)?;
         let mut queries = self.buffer(ROWS, HEADS * head_dim, Numbers::Narrow)?;
@@ -147,26 +147,23 @@ impl Cuda {
         let step = stage.send(&self.stream, rows, &[]);
         let seen = Seen {
             queries: &queries.region,
-            shape: AttentionShape { heads: HEADS, scale: 0.5, window: None, both_ways: false },
+            shape: AttentionShape { heads: HEADS, scale: 0.5, window, both_ways: false },
             step,
             layer: LayerPages { pages: &pages, layer: 0 },
         };
-        let (kernels, blocks) = (&self.kernels, [step.blocks, 1]);
+        let (kernels, blocks) = (&self.kernels, [1, step.blocks]);
         let by_warps = kernels.attend_blocks(head_dim, blocks);
-        let launches = [by_warps, kernels.attend_blocks_by_warpgroups(head_dim, blocks)];
-        let bits: Result<Vec<Vec<u8>>, OpsError> = launches
-            .into_iter()
-            .flatten()
-            .map(|launch| {
-                let mut out = self.buffer(ROWS, HEADS * head_dim, Numbers::Narrow)?;
-                out.set_rows(ROWS);
-                self.attend_by(launch, seen, &out);
-                let mut back = self.stream.pin(out.region.bytes())?;
-                self.stream.download(&out.region, &mut back, out.region.bytes())?;
-                Ok(back.bytes().to_vec())
-            })
-            .collect();
-        Ok(bits?.windows(2).all(|pair| pair[0] == pair[1]))
+        let launches = [by_warps, kernels.attend_by_warpgroups(head_dim, blocks)];
+        let mut results = Vec::new();
+        for launch in launches.into_iter().flatten() {
+            let mut out = self.buffer(ROWS, HEADS * head_dim, Numbers::Narrow)?;
+            out.set_rows(ROWS);
+            self.attend_by(launch, seen, &out);
+            let mut back = self.stream.pin(out.region.bytes())?;
+            self.stream.download(&out.region, &mut back, out.region.bytes())?;
+            results.push(back.bytes().to_vec());
+        }
+        Ok(results.windows(2).all(|pair| pair[0] == pair[1]))
     }
 
     /// The bits of a product by one of the kernels for many rows.
@@ -182,6 +179,17 @@ impl Cuda {
         let numbers = self.read(&out, x.rows)?;
         Ok(numbers.into_iter().map(f32::to_bits).collect())
     }
+}
+
+/// A failure says what to leave out.
+fn told(agree: Result<bool, OpsError>, kernels: &str) -> Result<bool, OpsError> {
+    agree.map_err(|error| match error {
+        OpsError::Device { device, reason } => OpsError::Device {
+            device,
+            reason: format!("{reason} ({WITHOUT}={kernels} goes without the kernels that failed)"),
+        },
+        other => other,
+    })
 }
 
 /// Numbers of both signs from 2⁻²⁰ to 2²⁰, so that sums lose what is far below their largest part.

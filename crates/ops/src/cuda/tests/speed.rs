@@ -227,9 +227,9 @@ fn attention_of_prompts() {
             step,
             layer: LayerPages { pages: &pages, layer: 0 },
         };
-        let blocks = [step.blocks, kv_heads];
+        let blocks = [kv_heads, step.blocks];
         let by_warps = gpu.kernels.attend_blocks(head_dim, blocks).unwrap();
-        let by_warpgroups = gpu.kernels.attend_blocks_by_warpgroups(head_dim, blocks).unwrap();
+        let by_warpgroups = gpu.kernels.attend_by_warpgroups(head_dim, blocks).unwrap();
         let mut results = Vec::new();
         for (label, launch) in [("warps", by_warps), ("warpgroups", by_warpgroups)] {
             let mut out = gpu.buffer(rows, heads * head_dim, Numbers::Narrow).unwrap();
