@@ -116,10 +116,10 @@ impl Cuda {
     }
 
     fn attends_alike(&self, head_dim: usize, window: Option<usize>) -> Result<bool, OpsError> {
-        // Queries of two CTAs, both of which lack some.
-        const ROWS: usize = 40;
+        // More rows than are attended to chunk by chunk, in blocks that lack queries.
+        const ROWS: usize = 70;
         const HEADS: usize = 3;
-        const KEYS: usize = CHUNK + 7 * PAGE;
+        const KEYS: usize = 2 * CHUNK;
         let shape = PageShape { layers: 1, kv_heads: 1, head_dim };
         let pages = self.pages(shape, StoredType::Bf16, KEYS / PAGE)?;
         let mut queries = self.buffer(ROWS, HEADS * head_dim, Numbers::Narrow)?;
@@ -145,6 +145,7 @@ impl Cuda {
             states: &[],
         };
         let step = stage.send(&self.stream, rows, &[]);
+        debug_assert!(step.blocks > 1, "nothing would be compared");
         let seen = Seen {
             queries: &queries.region,
             shape: AttentionShape { heads: HEADS, scale: 0.5, window, both_ways: false },
