@@ -34,7 +34,7 @@
 pub mod analysis; // reads finished runs: metrics, figures, comparison, ratings
 pub mod appended; // files of lines, and what a power cut leaves behind the last
 pub mod audit; // the chained trail of what was done with which text
-pub mod bench; // what a model, an encoder and a panel do on this machine
+pub mod bench; // how fast a model is on this machine
 #[cfg(feature = "airgap")]
 pub mod bundle; // models, data and program as one signed folder
 pub mod calls; // completions under the sum of what determines them: none is computed twice
@@ -60,8 +60,8 @@ pub mod selftest; // whether models are what they should be and answer the same 
 #[cfg(feature = "serve")]
 pub mod serve; // models and systems over HTTP
 pub mod synth; // checkpoints with random weights, which know the words of our prompts
-pub mod systems; // the published systems, a folder each, and the table of them
-pub mod text; // sentences, similarity, reading JSON out of replies
+pub mod systems; // the published systems: files in systems/ and what runs them, a folder for each that is a program
+pub mod text; // words, similarity, hidden characters, patterns
 
 use wardround_engine::fault;
 use wardround_engine::ops::variable;

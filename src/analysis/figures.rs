@@ -68,15 +68,13 @@ impl Figures {
         let mut records = contents.items.records.iter();
         let has_notes = records.any(|record| record.note().is_some());
         let parse_health = ParseHealth::of(&contents.calls.records);
-        let warnings = parse_health.map(|health| health.warnings());
-        let copies = copies(contents);
         let near_duplicates = outcomes.near_duplicates();
         let surplus: usize = near_duplicates.iter().map(|group| group.len() - 1).sum();
         Figures {
             parse_health,
             near_duplicates,
             n_units: (surplus > 0).then(|| outcomes.items.len() - surplus),
-            warnings: warnings.into_iter().flatten().chain(copies).collect(),
+            warnings: warnings(contents),
             accuracy: outcomes.accuracy(),
             ties: answers.values().filter(|record| record.tie).count(),
             mean_rounds_run: mean(&rounds),
@@ -119,6 +117,12 @@ impl RunFigures {
             cost: outcomes.cost(),
         }
     }
+}
+
+/// What is said beside the figures: how replies were read, and whether several are one.
+pub fn warnings(contents: &Contents) -> Vec<String> {
+    let of_health = ParseHealth::of(&contents.calls.records).map(|health| health.warnings());
+    of_health.into_iter().flatten().chain(copies(contents)).collect()
 }
 
 /// The warning of samples that are all copies of the first, as of a greedy model: a vote over them is one opinion, and a standard deviation

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::metrics::over_runs::share;
 use super::table::{Cell, Labelled, Table, TableBuilder};
-use crate::record::{CallLine, FinishReason, Parse};
+use crate::record::{CallLine, FinishReason, Parse, is_default};
 
 /// The share of replies that could not be read or declined to answer, above which figures come with a warning.
 pub const UNREAD_LIMIT: f64 = 0.05;
@@ -25,15 +25,11 @@ pub struct ParseHealth {
     pub refused: f64,
     pub unread: f64,
     /// Of all replies, however they were read: see `is_void`.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub void: f64,
     /// Of all replies: those that ran out of tokens.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub cut: f64,
-}
-
-fn is_none(share: &f64) -> bool {
-    *share == 0.0
 }
 
 impl ParseHealth {

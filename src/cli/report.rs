@@ -82,13 +82,23 @@ impl Report {
 
     /// What the recipe's last command has written.
     fn results(&self, begun: &RecipeManifest) -> Result<RecipeResults, Failure> {
-        RecipeResults::read(&self.directory)?.ok_or_else(|| {
+        let results = RecipeResults::read(&self.directory)?;
+        let mut results = results.ok_or_else(|| {
             let (path, name) = (self.directory.display(), &begun.name);
             Failure::usage(
                 format!("{path}: recipe {name} was stopped, so there are no results yet"),
                 &format!("run what is missing: wardround resume {path}"),
             )
-        })
+        })?;
+        let told = results.heads(&self.directory);
+        for gone in told.keys().filter(|cell| !cell.is_dir()) {
+            let name = gone.display().to_string();
+            results
+                .warnings
+                .push(format!("Warning: {name} is gone; its figures stand as they were."));
+            results.missing.push(name);
+        }
+        Ok(results)
     }
 
     /// All tables, or the one that was asked for.

@@ -59,7 +59,7 @@ fn tell(results: &Results, figures: &Figures, plan: &Plan, out: &Path) -> std::i
         let f1 = found.f1.as_ref().map_or("none".to_owned(), ToString::to_string);
         ("detection", format!("{}; F1 {f1}", found.accuracy))
     }));
-    rows.extend(warnings(figures).map(|line| ("replies", line)));
+    rows.extend(figures.warnings.iter().map(|line| ("replies", line.clone())));
     let ParseCounts { ok, repaired, fallback, refused, unread, not_an_option, contradictions } =
         results.parse;
     let read = [
@@ -95,12 +95,7 @@ pub fn of_cell(title: &str, results: &Results, figures: &Figures, run: &Executed
         figures.accuracy.as_ref().map_or_else(|| "no gold answers".to_owned(), ToString::to_string);
     let (calls, seconds) = (count(results.calls, "call"), run.elapsed_ms / 1000);
     let line = format!("{title}: {accuracy}, {calls}, {}", duration(seconds));
-    std::iter::once(line).chain(warnings(figures)).join("\n  ")
-}
-
-/// Where too many replies say nothing that could be used.
-fn warnings(figures: &Figures) -> impl Iterator<Item = String> {
-    figures.parse_health.into_iter().flat_map(|health| health.warnings())
+    std::iter::once(&line).chain(&figures.warnings).join("\n  ")
 }
 
 /// Prints what is known of a run that could begin.

@@ -8,6 +8,7 @@ use crate::analysis::figures;
 use crate::cli::exit::Failure;
 use crate::cli::sandboxed::Paths;
 use crate::console;
+use crate::digest::is_sha256;
 use crate::experiment::compare;
 use crate::recipe::cells::FOLDER;
 use crate::recipe::manifest::RecipeManifest;
@@ -29,6 +30,10 @@ impl Verify {
         let directory = &self.directory;
         if let Some(begun) = RecipeManifest::read(directory)? {
             return self.recipe(directory, &begun);
+        }
+        if let Some(head) = self.head.as_deref().filter(|head| !is_sha256(head)) {
+            let hint = "`verify` prints the head of a run: 64 digits and letters a to f";
+            return Err(Failure::usage(format!("{head} is no head"), hint));
         }
         let (verified, note) = figures::verify(directory, self.head.as_deref())?;
         let heads = verified.contents.heads();
@@ -63,16 +68,21 @@ impl Verify {
             let hint = "give --head with one of the folders in its `cells`";
             return Err(Failure::usage("every cell of a recipe has a head of its own", hint));
         }
-        let told = RecipeResults::read(out)?.map(|results| results.heads(out)).unwrap_or_default();
+        let results = RecipeResults::read(out)?;
+        let told = results.as_ref().map(|results| results.heads(out)).unwrap_or_default();
         let cells: Vec<PathBuf> = begun.recipe.cells().map(|cell| cell.directory(out)).collect();
         let (mut wrong, mut unfinished, mut digests) = (0, 0, Vec::new());
-        for cell in &cells {
+        let mut behind = Vec::new();
+        for (of, cell) in begun.recipe.cells().zip(&cells) {
             let name = cell.strip_prefix(out).unwrap_or(cell).display();
             let head = match figures::verify(cell, None) {
                 Ok((verified, note)) => {
                     note.iter().try_for_each(|note| console::say(format!("note   {note}")))?;
                     if verified.results.is_some() {
                         digests.push(format!("{name} {}", compare::digest(&verified.contents)?));
+                    }
+                    if told.contains_key(cell) {
+                        behind.push((of, verified.contents));
                     }
                     verified.results.map(|results| results.head)
                 }
@@ -107,6 +117,19 @@ impl Verify {
                 console::say(format!("wrong  {} is no cell of the recipe", path.display()))?;
             }
         }
+        match &results {
+            Some(results) if results.recipe_digest.is_none() => console::say(
+                "note   an earlier version wrote results.json: its figures are not computed again",
+            )?,
+            Some(results) if wrong == 0 => {
+                let differences = results.check(&begun.recipe, &behind)?;
+                wrong += differences.len();
+                for one in differences {
+                    console::say(format!("wrong  results.json: {one}, computed again"))?;
+                }
+            }
+            _ => {}
+        }
         match (wrong, unfinished) {
             (0, 0) => {
                 let digest = compare::digest_of_cells(digests);
@@ -117,8 +140,8 @@ impl Verify {
                 count(unfinished, "cell")
             ))?),
             (wrong, _) => {
-                let (path, wrong) = (out.display(), count(wrong, "folder"));
-                Err(Failure::mismatch(format!("{path}: {wrong} not as the recipe left them")))
+                let (path, wrong) = (out.display(), count(wrong, "place"));
+                Err(Failure::mismatch(format!("{path}: {wrong} not as the recipe left it")))
             }
         }
     }

@@ -60,11 +60,14 @@ fn nest(cells: Map<String, Value>) -> Map<String, Value> {
 
 /// The notes of a folder.
 pub(super) fn read_folder(folder: &Path) -> Result<Dataset, DataError> {
-    let (mut paths, mut others) = (Vec::new(), 0);
+    let (mut paths, mut others, mut folders) = (Vec::new(), 0, 0);
     for entry in fs_err::read_dir(folder)? {
-        let path: PathBuf = entry?.path();
-        match has_extension(&path, "txt") && path.is_file() {
+        let entry = entry?;
+        let path: PathBuf = entry.path();
+        let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+        match has_extension(&path, "txt") && path.is_file() && !is_hidden {
             true => paths.push(path),
+            false if path.is_dir() && !is_hidden => folders += 1,
             false => others += 1,
         }
     }
@@ -72,9 +75,14 @@ pub(super) fn read_folder(folder: &Path) -> Result<Dataset, DataError> {
     let sources = paths.iter().map(|path| Source::read(path));
     let sources = sources.collect::<Result<Vec<_>, _>>()?;
     let sources: Vec<&Source> = sources.iter().collect();
-    let left_out = (others > 0).then(|| format!("not .txt files, left out: {others}"));
+    let left_out = [
+        ("folders, whose notes are left out", folders),
+        ("hidden files and others than .txt, left out", others),
+    ];
+    let left_out = left_out.into_iter().filter(|(_, n)| *n > 0);
+    let left_out = left_out.map(|(what, n)| format!("{what}: {n}"));
     let name = folder.file_stem().unwrap_or_default().to_string_lossy();
-    read_texts(name.into_owned(), folder, &sources, left_out.into_iter().collect())
+    read_texts(name.into_owned(), folder, &sources, left_out.collect())
 }
 
 /// The notes of files that hold one note each.
@@ -119,7 +127,13 @@ fn note(row: &Row, number: usize) -> Result<Note, DataError> {
     let id = row.optional_id("id")?.unwrap_or_else(|| number.to_string());
     let mut note = Note::new(id, row.text("text")?);
     if row.get("sentences").is_some() {
-        note.sentences = row.texts("sentences")?;
+        let split = std::mem::replace(&mut note.sentences, row.texts("sentences")?);
+        // Systems read one or the other. The text may number its sentences.
+        let letters = |text: &str| text.split_whitespace().collect::<String>();
+        let own = letters(&note.sentences.concat());
+        if ![letters(&note.text), letters(&split.concat())].contains(&own) {
+            return Err(row.wrong("sentences", "are not those of `text`"));
+        }
     }
     if let Some(name) = row.optional_text("language")? {
         let unknown =

@@ -18,7 +18,10 @@ faults! {
     pub enum RunError {
         #[error("{} exists and is not empty", path.display())]
         NotEmpty { path: PathBuf } => Usage,
-            format!("{}, or choose another `--out`", resume(path));
+            match path.join("plan.toml").exists() || path.join("recipe.toml").exists() {
+                true => format!("{}, or choose another `--out`", resume(path)),
+                false => "choose another `--out`".to_owned(),
+            };
         #[error("{} is not a run directory: it {}", path.display(), if path.exists() { "holds no plan.toml" } else { "does not exist" })]
         NoPlan { path: PathBuf } => Artefact,
             match path.join("cells").is_dir() {

@@ -112,7 +112,7 @@ pub struct CorpusPlan {
     pub reranker_tokens: Option<usize>,
     /// By which prompts quote a passage: what the calls' messages refer to is put back by it.
     pub passage: String,
-    /// Whether the run keeps the sums of passages alone, as earlier versions could.
+    /// Whether the run keeps the sums of passages alone, as earlier versions could; now always false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_passages: bool,
 }
@@ -219,7 +219,7 @@ impl Plan {
     /// Where the plan of a run lies.
     pub fn find(directory: &Path) -> Result<PathBuf, RunError> {
         let path = directory.join(FILE);
-        match fs_err::exists(&path)? {
+        match directory.is_dir() && fs_err::exists(&path)? {
             true => Ok(path),
             false => Err(RunError::NoPlan { path: directory.to_owned() }),
         }

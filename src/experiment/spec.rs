@@ -35,7 +35,7 @@ pub const MOST_RUNS: u32 = 10_000;
 const SEARCH_CONTEXT: usize = 32_768;
 
 /// What a run is asked to be. The verbs that run a panel have it as flags, a recipe makes one for each cell, and a plan keeps it, but for
-/// the fields marked `skip`: the plan says those by its items, slots and settings, or each machine for itself.
+/// the fields marked `serde(skip)`: the plan says those by its items, slots and settings, or each machine for itself.
 #[derive(Clone, Debug, Default, Args, Serialize, Deserialize)]
 pub struct Spec {
     /// Each verb names its system, its file and what runs of it in its own words: see [`Spec::of`].

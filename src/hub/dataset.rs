@@ -14,7 +14,7 @@ use crate::outside;
 // `DATASETS`: every file of `datasets/` by its name, in the order of the names.
 include!(concat!(env!("OUT_DIR"), "/datasets.rs"));
 
-// A card that does not parse cannot ship: the first test below parses every one.
+// A card that does not parse cannot ship: a test below parses every one.
 static CARDS: LazyLock<Vec<DatasetCard>> = LazyLock::new(|| {
     let cards = DATASETS.iter();
     cards.filter_map(|(name, text)| DatasetCard::parse(text, Path::new(name)).ok()).collect()

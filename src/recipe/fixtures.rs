@@ -34,6 +34,7 @@ pub fn cells(recipe: &Recipe) -> Vec<CellResult> {
 /// With these cells, and nothing that the analyses found.
 pub fn results(name: &str, recipe: &Recipe, cells: Vec<CellResult>) -> RecipeResults {
     RecipeResults {
+        recipe_digest: None,
         schema: Schema,
         recipe: name.to_owned(),
         title: recipe.title.clone(),

@@ -22,7 +22,9 @@ use crate::analysis::metrics::cost::Cost;
 use crate::analysis::metrics::over_runs::Spread;
 use crate::analysis::notes::{CorrectionScorer, KeywordFile, NoteFigures};
 use crate::diagnosis::Failure;
+use crate::digest::sha256;
 use crate::encoder::Encoder;
+use crate::experiment::compare::{ABSENT, FieldDifference, as_json, differences};
 use crate::experiment::contents::Contents;
 use crate::experiment::error::RunError;
 use crate::experiment::results::{self, Results};
@@ -38,6 +40,9 @@ pub struct RecipeResults {
     pub schema: Schema,
     pub recipe: String,
     pub title: String,
+    /// Of the recipe itself, as `recipe.toml` has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recipe_digest: Option<String>,
     /// Whether every answer is noise of synthetic weights.
     pub synthetic: bool,
     /// Sentences for every table: runs, whose prompts and examples, decoding, bounds, thinking, seats.
@@ -160,6 +165,7 @@ impl RecipeResults {
             schema: Schema,
             recipe: name.to_owned(),
             title: recipe.title.clone(),
+            recipe_digest: Some(digest(recipe)?),
             synthetic: cells.iter().all(|cell| cell.plan().synthetic),
             conditions: conditions(recipe, cells),
             warnings: warnings(recipe, &missing, &results),
@@ -172,6 +178,35 @@ impl RecipeResults {
             cases: analysis::cases(recipe, if asks(Analysis::Cases) { all } else { &[] }),
             improvements: improvements(recipe, cells, scorer),
         })
+    }
+
+    /// What these results, and the recipe behind them, would say otherwise if this version wrote them from the same runs. What takes an encoder
+    /// or a scorer that was given by hand is taken as it stands.
+    ///
+    /// # Errors
+    /// See [`RecipeResults::of`].
+    pub fn check(
+        &self,
+        recipe: &Recipe,
+        cells: &[(Cell<'_>, Contents)],
+    ) -> Result<Vec<FieldDifference>, Failure> {
+        let scorer = CorrectionScorer::default();
+        let own = RecipeResults::of(&self.recipe, recipe, cells, None, &scorer)?;
+        let unloggable = |error| RunError::unloggable(FILE, error);
+        let [stored, own] =
+            [as_json(self).map_err(unloggable)?, as_json(&own).map_err(unloggable)?];
+        let by_hand = |field: &str| {
+            let parts = ["keywords", "collapse", "improvements"];
+            field.contains(".notes.") || parts.iter().any(|part| field.starts_with(part))
+        };
+        let found = differences(&stored, &own).into_iter();
+        let is_given = |one: &FieldDifference| by_hand(&one.field);
+        let (given, mut wrong): (Vec<_>, Vec<_>) = found.partition(is_given);
+        // Without anything by hand, all of it is computed again.
+        if !given.iter().any(|one| one.right == ABSENT || one.right == "null") {
+            wrong.extend(given);
+        }
+        Ok(wrong)
     }
 
     /// The file in the recipe's folder; `None` where no command has come to its end.
@@ -199,6 +234,11 @@ impl RecipeResults {
             .map_err(|error| RunError::unloggable(FILE, error))?;
         Ok(whole_file::write_private(&out.join(FILE), (text + "\n").as_bytes())?)
     }
+}
+
+fn digest(recipe: &Recipe) -> Result<String, Failure> {
+    let json = serde_json::to_vec(recipe).map_err(|error| RunError::unloggable(FILE, error))?;
+    Ok(sha256(&json))
 }
 
 /// That cells are missing.

@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn the_first_difference_is_told() {
-        use crate::engine::{FinishReason, Timings, Usage};
+        use crate::engine::{FinishReason, Usage};
         let answer = |tokens: &[u32], finish_reason| Completion {
             tokens: tokens.to_vec(),
             text: String::new(),
@@ -190,7 +190,6 @@ mod tests {
             logprobs: Vec::new(),
             prompt_logprobs: Vec::new(),
             preemptions: 0,
-            timings: Timings::default(),
         };
         let long = |tokens: &[u32]| answer(tokens, FinishReason::Length);
         let one = long(&[5, 6, 7]);

@@ -64,7 +64,7 @@ fn instructions(folder: &str) -> Vec<String> {
         let long = text.lines().filter(|line| line.len() > 60 && !line.contains('{'));
         lines.extend(long.map(|line| line.trim().to_owned()));
     }
-    assert!(!lines.is_empty());
+    assert!(!lines.is_empty(), "no line of its prompts is longer than 60 characters");
     lines
 }
 

@@ -108,9 +108,24 @@ fn a_recipe_that_was_stopped_is_verified_so_far_and_reported_once_it_has_results
     let cell = |name: &str| scratch.path(&format!("out/cells/{name}-own"));
     let verify = || scratch.wardround("verify out");
     assert!(verify().succeeded().stdout.ends_with("\nintact\n"));
+    // A figure that the runs do not give, and a method under another's name.
+    for (file, from, to, field) in [
+        ("results.json", "\"mean\": ", "\"mean\": 1", "cells[0].mean is 1"),
+        ("recipe.toml", "\"MED-MAD\"", "\"Another\"", "recipe_digest is "),
+    ] {
+        let path = scratch.path(&format!("out/{file}"));
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, text.replacen(from, to, 1)).unwrap();
+        let told = verify();
+        told.refused(3, &["not as the recipe left it"]);
+        assert!(told.stdout.contains(&format!("wrong  results.json: {field}")), "{told:#?}");
+        std::fs::write(&path, text).unwrap();
+    }
     std::fs::rename(cell("medmad"), scratch.path("aside")).unwrap();
     // The recipe's results tell of a cell that is not there.
-    verify().refused(3, &["out: 1 folder not as the recipe left them"]);
+    verify().refused(3, &["out: 1 place not as the recipe left it"]);
+    let told = scratch.wardround("report out --format md").succeeded().stderr.clone();
+    assert!(told.contains("out/cells/medmad-own is gone"), "{told}");
     std::fs::remove_file(scratch.path("out/results.json")).unwrap();
     let told = verify().succeeded().stdout.clone();
     assert!(told.contains("intact cells/votes-own, head "), "{told}");
@@ -125,14 +140,14 @@ fn a_recipe_that_was_stopped_is_verified_so_far_and_reported_once_it_has_results
     // A run that nobody asked for, and one that was changed.
     std::fs::rename(scratch.path("aside"), cell("another")).unwrap();
     let told = verify();
-    told.refused(3, &["1 folder not as"]);
+    told.refused(3, &["1 place not as"]);
     assert!(told.stdout.contains("out/cells/another-own is no cell of the recipe"), "{told:#?}");
     std::fs::rename(cell("another"), cell("medmad")).unwrap();
     let calls = cell("medmad").join("calls.jsonl");
     let text = std::fs::read_to_string(&calls).unwrap();
     std::fs::write(&calls, text.replacen("\"run\":1", "\"run\":3", 1)).unwrap();
     let told = verify();
-    told.refused(3, &["1 folder not as"]);
+    told.refused(3, &["1 place not as"]);
     assert!(told.stdout.contains("calls.jsonl, line "), "{told:#?}");
 }
 

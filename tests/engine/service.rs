@@ -96,10 +96,7 @@ fn an_unstreamed_request_is_told_of_its_admission_and_end_alone() {
     let request = Request { tokens: tokens(1, 40), max_tokens: 8, ..Request::default() };
     let (told, end) = ask(&engine, request).wait();
     assert_eq!((told.admitted, told.pieces), (vec![0], 0));
-    let completion = end.unwrap();
-    let timings = completion.timings;
-    assert!(!timings.prefill.is_zero() && !timings.decode.is_zero());
-    assert_eq!(completion.tokens.len(), 8);
+    assert_eq!(end.unwrap().tokens.len(), 8);
 }
 
 #[test]

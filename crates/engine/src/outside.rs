@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fs::TryLockError;
 use std::io::{self, Read, Write};
 use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
 
 use ::toml::Spanned;
 use ::toml::de::DeTable;
@@ -14,6 +15,7 @@ use serde::de::DeserializeOwned;
 pub const LONGEST_JSON: u64 = 8 << 20;
 /// No file of a model but its weights is longer; other files are read up to it, whatever memory is free.
 pub const LONGEST_FILE: u64 = 64 << 20;
+const LOCK_TRIES: usize = 10;
 
 pub use wardround_ops::regular_file::{
     create, create_public, open, open_beside, open_directory, open_to_write, sync_directory, write,
@@ -85,16 +87,20 @@ pub fn sync_directory_of(path: &Path) -> io::Result<()> {
     sync_directory(parent.unwrap_or(Path::new(".")))
 }
 
-/// Keeps other processes out until the file is closed, be it by a kill; `false` where one has it.
+/// Keeps other processes out until the file is closed, be it by a kill; `false` where one has it. A program that this process is
+/// just starting has its files for a moment, so that a lock is asked for several times.
 ///
 /// # Errors
 /// A file system without locks.
 pub fn lock(file: &fs_err::File) -> io::Result<bool> {
-    match file.file().try_lock() {
-        Ok(()) => Ok(true),
-        Err(TryLockError::WouldBlock) => Ok(false),
-        Err(TryLockError::Error(error)) => Err(error),
+    for _ in 0..LOCK_TRIES {
+        match file.file().try_lock() {
+            Ok(()) => return Ok(true),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(10)),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
     }
+    Ok(false)
 }
 
 /// The bytes of a file beside another one which somebody else has named: no link, which might lead anywhere.

@@ -81,7 +81,10 @@ impl Checkpoint {
     }
 
     fn add(&mut self, path: &Path) -> Result<(), CheckpointError> {
-        let unreadable = |error: io::Error| CheckpointError::of(error.to_string(), DAMAGED);
+        let unreadable = |error: io::Error| CheckpointError {
+            problem: error.to_string(),
+            hint: (error.kind() == io::ErrorKind::UnexpectedEof).then_some(DAMAGED),
+        };
         let map = MappedFile::open(path).map_err(unreadable)?;
         let (header_bytes, header) = SafeTensors::read_metadata(&map).map_err(|error| {
             let path = path.display();

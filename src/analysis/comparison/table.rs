@@ -78,11 +78,13 @@ impl Comparison {
             .build()
     }
 
-    /// Runs of which too many replies could not be read.
+    /// Runs of which too many replies could not be read; and runs that repeat their items unequally often.
     pub fn warnings(&self) -> Vec<String> {
         let runs = self.runs.iter();
         let of = runs.filter_map(|row| Some((row.run.clone(), row.figures.parse_health?)));
-        health::warnings(of, "runs")
+        let unequal = !self.runs.iter().map(|row| row.figures.n_runs).all_equal();
+        let unequal = unequal.then(|| "Warning: not all ran their items equally often: differences and intervals are over all of it, tests, agreement and what turned over as many as both have.".to_owned());
+        health::warnings(of, "runs").into_iter().chain(unequal).collect()
     }
 }
 

@@ -86,7 +86,7 @@ impl Finding {
             sources: record.search.as_ref().map(|trajectory| Sources {
                 grounded: trajectory.grounded,
                 ungrounded: trajectory.ungrounded.clone(),
-                exhausted: trajectory.exhausted,
+                exhausted: lacks_an_answer(trajectory),
             }),
             notice: NOTICE,
         }
@@ -150,11 +150,16 @@ pub fn has_error(record: &NoteLine, calls: &[CallLine]) -> Option<bool> {
         claims.contains(&Some(false)) && !claims.contains(&Some(true))
     };
     match &record.search {
-        Some(trajectory) if trajectory.exhausted && !flag => {
+        Some(trajectory) if !flag && lacks_an_answer(trajectory) => {
             is_cleared(trajectory).then_some(false)
         }
         _ => Some(flag),
     }
+}
+
+/// Whether no answer was accepted, or the last turn gave none: then the parser was asked what nobody had said.
+fn lacks_an_answer(trajectory: &Trajectory) -> bool {
+    trajectory.exhausted || trajectory.turns.last().is_some_and(|turn| !turn.is_final)
 }
 
 /// With a capital first letter, where it is of ASCII.

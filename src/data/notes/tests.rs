@@ -82,11 +82,12 @@ fn reads_a_folder_in_the_order_of_names() {
     fs_err::write(path.join("b.TXT"), "\u{feff}Well.\r\nHome.").unwrap();
     fs_err::write(path.join("a.txt"), "Ill.\n").unwrap();
     fs_err::write(path.join("list.csv"), "x").unwrap();
+    fs_err::write(path.join(".b.txt"), "A Mac's own.").unwrap();
     let dataset = load(&path, Format::Notes).unwrap();
     let ids: Vec<&str> = dataset.items.iter().map(|item| item.id()).collect();
     assert_eq!((&*dataset.name, ids), ("ward", vec!["a", "b"]));
     assert_eq!(dataset.notes()[1].sentences, ["Well.", "Home."]);
-    assert_eq!(dataset.notices[0], "not .txt files, left out: 1");
+    assert_eq!(dataset.notices[0], "hidden files and others than .txt, left out: 2");
     assert_eq!(load(&path.join("b.TXT"), Format::Notes).unwrap().items[0].id(), "b");
     let whole = Source::new(&path, "Ill.\n\u{feff}Well.\r\nHome.".into()).unwrap();
     assert_eq!(dataset.sha256, super::super::source::sha256(&[&whole]));
@@ -104,7 +105,7 @@ fn refuses_a_folder_without_notes() {
     let folder = tempfile::tempdir().unwrap();
     fs_err::create_dir(folder.path().join("more.txt")).unwrap();
     let error = load(folder.path(), Format::Notes).unwrap_err().to_string();
-    assert!(error.ends_with(": no notes; not .txt files, left out: 1"), "{error}");
+    assert!(error.ends_with(": no notes; folders, whose notes are left out: 1"), "{error}");
 }
 
 #[test]
@@ -114,6 +115,7 @@ fn refuses_bad_rows_with_line_and_field() {
         (r#"{"text": " "}"#, "`text` is empty"),
         (r#"{"text": "a", "sentences": "a"}"#, "`sentences` must be a list, and not empty"),
         (r#"{"text": "a", "sentences": []}"#, "`sentences` must be a list, and not empty"),
+        (r#"{"text": "Ill. Well.", "sentences": ["Ill."]}"#, "`sentences` are not those of `text`"),
         (
             r#"{"text": "a", "language": "greek"}"#,
             "`language` is not one of english, chinese, arabic",

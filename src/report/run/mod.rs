@@ -16,7 +16,7 @@ use super::kit;
 use super::table::{Kind, Labelled, Table, explanations};
 use crate::analysis::Outcomes;
 use crate::analysis::conditions;
-use crate::analysis::figures::RunFigures;
+use crate::analysis::figures::{self, RunFigures};
 use crate::analysis::health::ParseHealth;
 use crate::analysis::metrics::over_runs::{Spread, plain, share};
 use crate::analysis::notes::CorrectionScorer;
@@ -101,9 +101,8 @@ fn results(contents: &Contents, scorer: &CorrectionScorer) -> Results {
         });
     if let Some(health) = ParseHealth::of(&contents.calls.records) {
         results.about.push(format!("{:.1} % of the replies could be read.", health.read()));
-        results.warnings = health.warnings();
-        results.warnings.truncate(2);
     }
+    results.warnings = figures::warnings(contents);
     results.method.extend(conditions::say(&[(String::new(), conditions::of(plan))]));
     Results { risk: risk(contents), ..results }
 }

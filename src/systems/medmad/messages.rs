@@ -56,7 +56,7 @@ impl Messages {
         self.pair(role, &self.initial_system, user)
     }
 
-    /// Round `round`, from 1: the question and the brief of all three agents.
+    /// Round `round`, from 1: the question and what this agent is shown of all answers.
     pub fn debate(&self, role: Role, question: &Question, round: u32, brief: &str) -> Vec<Message> {
         let round = round.to_string();
         let question_and_options = fill_question(&self.question_and_options, question, &[]);

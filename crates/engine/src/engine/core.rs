@@ -228,13 +228,11 @@ impl<B: Backend> Core<B> {
     /// Appends the drawn tokens, sequences side by side: each takes its own, and what its grammar forces after it. Gives the
     /// tips of sequences that may go on in this step.
     fn append(&mut self, draws: Vec<(Tip, Draw)>) -> Vec<Tip> {
-        let now = Instant::now();
         let running = &mut self.scheduler.running;
         let mut drawn: Vec<Option<(Tip, Draw)>> = running.iter().map(|_| None).collect();
         for (tip, draw) in draws {
             if matches!(draw, Draw::Token(..)) {
                 self.stats.sampled_tokens += 1;
-                running[tip.sequence].clock.sampled(now);
             }
             drawn[tip.sequence] = Some((tip, draw));
         }

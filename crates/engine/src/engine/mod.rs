@@ -4,7 +4,6 @@
 //! of arrival, a preemption, or what the prefix index held.
 
 mod block_pool;
-mod clock;
 pub mod constraint;
 mod core;
 mod draft;
@@ -38,7 +37,7 @@ pub use self::core::OnSnapshot;
 pub use self::error::EngineError;
 pub use self::events::{Event, OnEvent, RequestHandle, Ticket};
 pub use self::options::EngineOptions;
-pub use self::request::{Completion, PENALTIES, Request, Sampling, Stop, Timings, TokenLogprobs};
+pub use self::request::{Completion, PENALTIES, Request, Sampling, Stop, TokenLogprobs};
 pub use self::rotation::Rotation;
 pub use self::stats::{Counts, EngineSnapshot, EngineStats, Work};
 pub use self::turns::take_turns;

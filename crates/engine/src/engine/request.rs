@@ -1,7 +1,6 @@
 //! What is asked of an engine, and what comes back.
 
 use std::ops::RangeInclusive;
-use std::time::Duration;
 
 use super::constraint::Constraint;
 use super::usage::{FinishReason, Usage};
@@ -114,16 +113,4 @@ pub struct Completion {
     pub prompt_logprobs: Vec<Option<TokenLogprobs>>,
     /// How often it was preempted; this has no effect on the tokens.
     pub preemptions: usize,
-    pub timings: Timings,
-}
-
-/// How long each part of a request took; together they are the time from submission to end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Timings {
-    /// Until it joined the running batch for the first time.
-    pub queued: Duration,
-    /// From there to the first sampled token, or to the end where none was sampled.
-    pub prefill: Duration,
-    /// From there to the end.
-    pub decode: Duration,
 }

@@ -1,7 +1,6 @@
 //! One request in progress: its tokens, its pages, and the text generated so far.
 
 use super::EngineError;
-use super::clock::Clock;
 use super::constraint::State;
 use super::events::{Event, Events};
 use super::prefix::EntryId;
@@ -18,7 +17,7 @@ const AFTER_THINKING: usize = 4;
 pub struct Sequence {
     /// Arrival order; the youngest is preempted first.
     pub age: u64,
-    pub clock: Clock,
+    is_admitted: bool,
     pub scores: Scores,
     pub request: Request,
     pub tokens: Vec<u32>,
@@ -61,7 +60,7 @@ impl Sequence {
         };
         Sequence {
             age,
-            clock: Clock::start(),
+            is_admitted: false,
             scores: Scores::new(&request),
             tokens: request.tokens.clone(),
             draft: Vec::new(),
@@ -92,7 +91,7 @@ impl Sequence {
 
     /// Notes that it joins the batch, with so many of its prompt's tokens in pages. Says whether this is the first time.
     pub fn admit(&mut self, cached_tokens: usize) -> bool {
-        let is_first = self.clock.admit();
+        let is_first = !std::mem::replace(&mut self.is_admitted, true);
         if is_first {
             self.usage.cached_tokens = cached_tokens;
             self.events.send(Event::Admitted { cached_tokens });
@@ -242,7 +241,6 @@ impl Sequence {
             text: self.text.whole(),
             finish_reason,
             usage: Usage { completion_tokens: self.completion_tokens(), ..self.usage },
-            timings: self.clock.timings(),
             problem: (finish_reason == FinishReason::Constraint).then(|| self.problem()),
             logprobs: self.scores.of_completion,
             prompt_logprobs: self.scores.of_prompt,

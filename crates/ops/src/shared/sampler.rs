@@ -1,4 +1,4 @@
-//! From a row of logits to a token: penalties, temperature, top-k, top-p, min-p and a draw, all in integers.
+//! From a row of logits to a token: penalties, temperature, top-k, top-p, min-p and a draw, whose masses are integers.
 
 use std::cell::Cell;
 

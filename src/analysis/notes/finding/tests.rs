@@ -116,7 +116,7 @@ fn a_notes_name_says_nothing_to_the_terminal() {
 
 #[test]
 fn a_note_of_which_no_answer_was_accepted_is_no_clean_bill() {
-    let found = |answers: &[Option<&str>]| {
+    let found_of = |answers: &[Option<&str>], exhausted| {
         let turn = |(round, answer): (usize, &Option<&str>)| TurnLine {
             round: round as u32,
             steps: 1,
@@ -124,7 +124,7 @@ fn a_note_of_which_no_answer_was_accepted_is_no_clean_bill() {
             ..TurnLine::default()
         };
         let turns = answers.iter().enumerate().map(turn).collect();
-        let search = Trajectory { turns, exhausted: true, ..Trajectory::default() };
+        let search = Trajectory { turns, exhausted, ..Trajectory::default() };
         let note = NoteLine {
             flag: Some(false).into(),
             sentence_id: None,
@@ -147,6 +147,11 @@ fn a_note_of_which_no_answer_was_accepted_is_no_clean_bill() {
         let calls: Vec<_> = answers.iter().enumerate().map(call).collect();
         Finding::of(&note, &calls)
     };
+    let found = |answers| found_of(answers, true);
+    // Of a system without reviews, whose one turn searched until its steps were used up.
+    let searched = found_of(&[None], false);
+    assert_eq!((searched.has_error, searched.headline()), (None, "No answer was accepted".into()));
+    assert_eq!(found_of(&[Some("NA")], false).has_error, Some(false));
     for answers in [&[Some("NA"), Some("Give A.")][..], &[None, None]] {
         let finding = found(answers);
         assert_eq!(
