@@ -215,8 +215,12 @@ impl Served {
         let word = |kind: Kind| format!("{kind:?}").to_lowercase();
         let one = |entry: &Entry| format!("{} ({})", entry.id, word(entry.wardround.kind));
         let names = self.entries().map(one).collect::<Vec<_>>().join(", ");
+        let is_wanted = |entry: &Entry| entry.wardround.kind == wanted;
+        let mut there = self.entries().filter(|entry| is_wanted(entry));
+        let is_there = name.is_some_and(|name| there.any(|entry| entry.id == name));
         let wanted = word(wanted);
         let problem = match name {
+            Some(name) if is_there => format!("{wanted} {} is not for this", quoted(name)),
             Some(name) => format!("there is no {wanted} {}", quoted(name)),
             None => format!("the request must name the {wanted} that is meant"),
         };

@@ -14,7 +14,7 @@ fn a_place_that_cannot_be_written_to_is_named() {
     }
     scratch.run_one("/proc/wardround", "").refused(2, &["/proc/wardround"]);
     let resumed = scratch.wardround("resume questions.jsonl");
-    resumed.refused(2, &["questions.jsonl/plan.toml", "Not a directory"]);
+    resumed.refused(3, &["questions.jsonl is not a run directory"]);
 }
 
 #[test]
