@@ -209,9 +209,9 @@ __device__ __forceinline__ void weigh(const float (&scores)[TILES][KEY_TILES][4]
             total = __fadd_rn(total, __shfl_xor_sync(0xFFFFFFFF, total, 2));
             if (q == 0) meeting.totals[page][row * 8 + g] = total;
         }
-        uint4(&weights)[2][32] = meeting.weights[page][tile];
-        weights[0][lane] = {pairs[0][0], pairs[1][0], pairs[0][1], pairs[1][1]};
-        weights[1][lane] = {pairs[0][2], pairs[1][2], pairs[0][3], pairs[1][3]};
+        uint4 *weights = &meeting.weights[page][tile][0][lane];
+        weights[0] = {pairs[0][0], pairs[1][0], pairs[0][1], pairs[1][1]};
+        weights[32] = {pairs[0][2], pairs[1][2], pairs[0][3], pairs[1][3]};
     }
 }
 
