@@ -122,10 +122,14 @@ impl Verify {
                 "note   an earlier version wrote results.json: its figures are not computed again",
             )?,
             Some(results) if wrong == 0 => {
-                let differences = results.check(&begun.recipe, &behind)?;
+                let [differences, by_hand] = results.check(&begun.recipe, &behind)?;
                 wrong += differences.len();
                 for one in differences {
                     console::say(format!("wrong  results.json: {one}, computed again"))?;
+                }
+                for one in by_hand {
+                    let why = "which an encoder, a scorer or keywords would have to compute";
+                    console::say(format!("note   results.json: {one}, {why}"))?;
                 }
             }
             _ => {}

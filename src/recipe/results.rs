@@ -180,8 +180,8 @@ impl RecipeResults {
         })
     }
 
-    /// What these results, and the recipe behind them, would say otherwise if this version wrote them from the same runs. What takes an encoder
-    /// or a scorer that was given by hand is taken as it stands.
+    /// What these results, and the recipe behind them, would say otherwise if this version wrote them from the same runs; and of this apart what
+    /// may be due to an encoder or a scorer that was given by hand.
     ///
     /// # Errors
     /// See [`RecipeResults::of`].
@@ -189,24 +189,20 @@ impl RecipeResults {
         &self,
         recipe: &Recipe,
         cells: &[(Cell<'_>, Contents)],
-    ) -> Result<Vec<FieldDifference>, Failure> {
+    ) -> Result<[Vec<FieldDifference>; 2], Failure> {
         let scorer = CorrectionScorer::default();
         let own = RecipeResults::of(&self.recipe, recipe, cells, None, &scorer)?;
         let unloggable = |error| RunError::unloggable(FILE, error);
         let [stored, own] =
             [as_json(self).map_err(unloggable)?, as_json(&own).map_err(unloggable)?];
-        let by_hand = |field: &str| {
+        let given = |one: &FieldDifference| {
             let parts = ["keywords", "collapse", "improvements"];
-            field.contains(".notes.") || parts.iter().any(|part| field.starts_with(part))
+            parts.iter().any(|part| one.field.starts_with(part))
+                || one.field.contains(".notes.correction.")
+                    && [ABSENT, "null"].contains(&&*one.right)
         };
-        let found = differences(&stored, &own).into_iter();
-        let is_given = |one: &FieldDifference| by_hand(&one.field);
-        let (given, mut wrong): (Vec<_>, Vec<_>) = found.partition(is_given);
-        // Without anything by hand, all of it is computed again.
-        if !given.iter().any(|one| one.right == ABSENT || one.right == "null") {
-            wrong.extend(given);
-        }
-        Ok(wrong)
+        let (wrong, by_hand) = differences(&stored, &own).into_iter().partition(|one| !given(one));
+        Ok([wrong, by_hand])
     }
 
     /// The file in the recipe's folder; `None` where no command has come to its end.
